@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+/*
+ * The bytes of frames in flight, all queues together (--memory-budget).
+ *
+ * A part of the limit is reserved: partial frames (bytes still arriving) may fill only the rest, so
+ * that complete frames and local publishes always find room and can leave again.
+ *
+ * Progress:  try_charge and release are lock-free. release wakes the waiters once the charge has
+ *            fallen below the low-water mark (three quarters of the limit).
+ * Thread:    any.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/attributes.h"
+#include "base/status.h"
+#include "queues/parking.h"
+
+struct frame_budget;
+
+enum frame_budget_class {
+    FRAME_BUDGET_PARTIAL, /* up to limit - reserve */
+    FRAME_BUDGET_COMPLETE /* up to limit */
+};
+
+/* limit_bytes > reserve_bytes. */
+MUST_USE enum status frame_budget_create(
+        struct frame_budget **out, size_t limit_bytes, size_t reserve_bytes);
+
+/* Nothing may be charged any more. */
+void frame_budget_destroy(struct frame_budget **budget);
+
+/* False and METRIC_FRAMES_WITHOUT_CREDIT when the class has no room for all of bytes. */
+MUST_USE bool frame_budget_try_charge(
+        struct frame_budget *budget, enum frame_budget_class class, size_t bytes);
+void frame_budget_release(struct frame_budget *budget, size_t bytes);
+
+size_t frame_budget_used(const struct frame_budget *budget);
+size_t frame_budget_limit(const struct frame_budget *budget);
+
+/* The most that was ever charged. */
+size_t frame_budget_peak(const struct frame_budget *budget);
+
+/*
+ * Waiters are parkings (queues/parking.h) of threads that found no credit; each is woken when the
+ * charge falls below the low-water mark. At most 64 may be added, before the threads start.
+ */
+MUST_USE enum status frame_budget_add_waiter(
+        struct frame_budget *budget, struct parking *BORROWED parking);
