@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+/*
+ * Where messages are kept and found again: one interface, an engine behind it (memory or SQLite).
+ *
+ * Ownership:  the archive takes references of its own to envelopes that it keeps.
+ * Lifetime:   readers are closed, and rows given back, before archive_close.
+ * Thread:     a struct archive belongs to one thread, the archive worker. Readers are opened and
+ *             used on other threads, each by one at a time. What is marked "any thread" may be
+ *             called on all.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "archive/archive_query.h"
+#include "base/attributes.h"
+#include "base/span.h"
+#include "base/status.h"
+#include "queues/envelope.h"
+
+struct archive;
+struct archive_reader;
+
+struct archive_options {
+    uint64_t memory_limit_bytes; /* of messages in the memory engine; 0: no limit */
+    bool is_read_only;           /* nothing is created or changed; only for existing files */
+    const char *vfs;             /* the SQLite VFS to use; NULL: the default one */
+};
+
+/* Why it could not be opened, in one line that names the thing. */
+struct archive_error {
+    char text[512];
+};
+
+/*
+ * address: "memory", "sqlite://PATH" or "sqlite://:memory:". STATUS_BAD_ARGUMENT (no such engine),
+ * STATUS_NOT_FOUND (the folder, or with is_read_only the file), STATUS_NOT_A_DATABASE,
+ * STATUS_NEWER_SCHEMA, STATUS_READ_ONLY, STATUS_DISK_FULL, STATUS_DAMAGED, STATUS_BUSY (another
+ * process writes it), STATUS_SYSTEM. options NULL: all zero.
+ */
+MUST_USE enum status archive_open(struct archive **out, const char *address,
+        const struct archive_options *options, struct archive_error *error);
+void archive_close(struct archive **archive);
+
+/* "memory" or "sqlite". Any thread. */
+const char *BORROWED archive_engine_name(const struct archive *archive);
+
+/* A message to be stored that need not have an envelope (it comes out of the spill file). */
+struct archive_record {
+    struct envelope *BORROWED envelope; /* NULL: there is none */
+    struct span pubsub_topic;
+    struct span content_topic; /* inside message */
+    struct span message;       /* serialised, as received */
+    int64_t timestamp_ns;
+    int64_t received_ns;
+    enum message_origin origin;
+    uint8_t hash[MESSAGE_HASH_BYTES];
+};
+
+struct archive_record archive_record_of(struct envelope *BORROWED envelope);
+
+struct archive_put_result {
+    size_t stored;     /* new */
+    size_t duplicates; /* were there before, or twice in the batch */
+};
+
+/*
+ * All of them in one transaction; what is there already is counted and left as it is. After
+ * STATUS_OK the batch is on disk (SQLite engine with a file). After anything else nothing of it is
+ * stored, and the same batch may be put again: STATUS_DISK_FULL, STATUS_READ_ONLY, STATUS_BUSY,
+ * STATUS_DAMAGED, STATUS_NO_MEMORY, STATUS_SYSTEM.
+ */
+MUST_USE enum status archive_put(struct archive *archive, struct envelope *const envelopes[],
+        size_t count, struct archive_put_result *result);
+MUST_USE enum status archive_put_records(struct archive *archive,
+        const struct archive_record records[], size_t count, struct archive_put_result *result);
+
+struct archive_totals {
+    uint64_t count;
+    uint64_t message_bytes; /* of the serialised messages */
+    uint64_t size_bytes;    /* memory or disk taken by all of it */
+    int64_t oldest_ns;      /* timestamps; both 0 when there is none */
+    int64_t newest_ns;
+};
+
+MUST_USE enum status archive_totals(struct archive *archive, struct archive_totals *out);
+
+struct archive_prune_limits {
+    int64_t oldest_ns;  /* messages with an earlier timestamp go; INT64_MIN: none */
+    uint64_t max_count; /* the oldest beyond it go; UINT64_MAX: no bound */
+    uint64_t max_bytes; /* of size_bytes, likewise */
+};
+
+/*
+ * Removes at most max_rows of what the limits exclude, oldest first. Call again (later) while
+ * *removed equals max_rows. Space is used again for new messages at once and given back to the
+ * file system in steps of the same size.
+ */
+MUST_USE enum status archive_prune(struct archive *archive,
+        const struct archive_prune_limits *limits, size_t max_rows, size_t *removed);
+
+/* Thread: any, while the archive is open. */
+MUST_USE enum status archive_reader_open(struct archive_reader **out, struct archive *archive);
+void archive_reader_close(struct archive_reader **reader);
+
+/*
+ * One page, given row by row to sink in chronological order (also when paging backward). Takes no
+ * lock while the sink runs. STATUS_BAD_CURSOR, STATUS_BAD_QUERY, STATUS_TIMED_OUT (the query's
+ * deadline passed), what the sink returned, or the engine's failure: the page is then void.
+ */
+MUST_USE enum status archive_query(struct archive_reader *reader, const struct archive_query *query,
+        archive_sink *sink, void *context, struct archive_page *page);
