@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+/*
+ * Store-sync's reconciliation as a pure function: one payload of the peer and our sync set in, our
+ * next payload and the differences found out. The session (stream, rounds, transfers) is the caller's.
+ *
+ * A payload partitions the time between its first timestamp and its last bound into ranges, each
+ * skipped, given as a fingerprint, or given as its whole set of ids.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/attributes.h"
+#include "base/span.h"
+#include "base/status.h"
+#include "router/sync_set.h"
+
+struct reconciliation_limits {
+    size_t incoming_bytes_max; /* 8 MiB: a larger payload is refused */
+    size_t outgoing_bytes_aim; /* 4 MiB: past it, ranges are left for the next round */
+    size_t topics_max;         /* 1,024 of each kind in a payload */
+    size_t topic_bytes_max;    /* 1,024 */
+    size_t ranges_max;         /* 65,536 in a payload */
+    size_t item_set_max;       /* 100 ids: a larger differing range is split */
+    size_t split_parts;        /* 8 */
+    size_t differences_max;    /* 100,000 ids in each direction an answer */
+    uint64_t work_max;         /* 4,000,000 ids looked at one by one an answer */
+};
+
+extern const struct reconciliation_limits reconciliation_defaults;
+
+enum {
+    RECONCILIATION_ROUNDS_MAX = 64 /* payloads in one session; the caller counts */
+};
+
+struct sync_bytes {
+    uint8_t *bytes;
+    size_t length;
+    size_t capacity;
+};
+
+struct sync_ids {
+    struct id_key *ids;
+    size_t count;
+    size_t capacity;
+};
+
+/* Reused from answer to answer; zeroed before the first. */
+struct reconciliation_answer {
+    struct sync_bytes payload; /* without the frame's length prefix */
+    struct sync_ids they_lack; /* ours, to be transferred to them */
+    struct sync_ids we_lack;   /* theirs, which they will transfer */
+    bool is_end;               /* nothing follows: send payload if it has bytes, then close */
+    bool is_incomplete;        /* a limit was hit: some differences wait for another session */
+};
+
+void reconciliation_answer_fini(struct reconciliation_answer *answer);
+
+/* The first payload of a session about from_ns to to_ns: one fingerprint over all of it. */
+MUST_USE enum status reconciliation_start(struct reconciliation_answer *out,
+        const struct sync_set *set, const struct sync_scope *scope, struct sync_gap window);
+
+/*
+ * scope is what we serve. STATUS_TRUNCATED, STATUS_BAD_VARINT, STATUS_BAD_FIELD, STATUS_TOO_LARGE: the
+ * payload is malformed or over a limit and the session is to be closed.
+ */
+MUST_USE enum status reconciliation_answer(struct reconciliation_answer *out,
+        const struct sync_set *set, const struct sync_scope *scope, struct span incoming,
+        const struct reconciliation_limits *limits);
