@@ -55,7 +55,10 @@ struct envelope {
     struct rcu_head reclaim;
 };
 
-/* One reference, all constant fields zero but frame, which takes over the caller's reference. */
+/*
+ * One reference, all constant fields zero but frame, which takes over the caller's reference. NULL when
+ * there is no memory; the frame is then still the caller's.
+ */
 MUST_USE struct envelope *envelope_create(struct frame *CONSUMED frame);
 
 void envelope_ref(struct envelope *envelope);
@@ -73,7 +76,8 @@ void envelope_mark_shared(struct envelope *envelope);
 /*
  * An envelope whose message fills less than half of its frame pins the rest; this makes one with a
  * frame of its own (a counted copy) and drops the caller's reference to the old one. Returns the same
- * envelope when it is not worth it or there is no memory.
+ * envelope when it is not worth it or there is no memory. The new frame is charged to no budget: the
+ * cap of whoever keeps it covers it.
  */
 MUST_USE struct envelope *envelope_compact(struct envelope *CONSUMED envelope);
 

@@ -49,17 +49,26 @@ struct frame_part {
 };
 
 /*
- * A frame with room for length bytes, its charge of class taken from budget (budget NULL: none).
- * NULL when there is no credit or no memory. What is charged is length plus the frame's own size.
+ * A frame with room for length bytes and one reference, its charge of class taken from budget (budget
+ * NULL: none). NULL when there is no credit or no memory. What is charged is length plus the frame's
+ * own size.
  */
 MUST_USE struct frame *frame_try_create(
         struct frame_budget *budget, enum frame_budget_class class, size_t length);
 
+/* Aligned for any type. */
 uint8_t *frame_bytes(struct frame *frame);
 size_t frame_length(const struct frame *frame);
 
 /* What is charged for a frame of that length. */
 size_t frame_charge(size_t length);
+
+/*
+ * Gives the charge back before the frame is gone: for whoever keeps it under a cap of its own (memory
+ * archive, message cache), so that what is kept does not stop what arrives. Later calls do nothing.
+ * Thread: any that holds a reference.
+ */
+void frame_uncharge(struct frame *frame);
 
 void frame_ref(struct frame *frame);
 void frame_unref(struct frame *CONSUMED frame);

@@ -7,8 +7,10 @@
  * A part of the limit is reserved: partial frames (bytes still arriving) may fill only the rest, so
  * that complete frames and local publishes always find room and can leave again.
  *
- * Progress:  try_charge and release are lock-free. release wakes the waiters once the charge has
- *            fallen below the low-water mark (three quarters of the limit).
+ * Progress:  try_charge and release are lock-free. Once a charge was refused, the release that brings
+ *            the charge below the low-water mark (three quarters of what partial frames may fill), or
+ *            finds it there, wakes the waiters. No wake is lost by a waiter that tries again between
+ *            parking_prepare and parking_wait.
  * Thread:    any.
  */
 
@@ -22,19 +24,26 @@
 
 struct frame_budget;
 
+enum {
+    FRAME_BUDGET_MAX_WAITERS = 64
+};
+
 enum frame_budget_class {
     FRAME_BUDGET_PARTIAL, /* up to limit - reserve */
     FRAME_BUDGET_COMPLETE /* up to limit */
 };
 
-/* limit_bytes > reserve_bytes. */
+/* STATUS_BAD_ARGUMENT unless limit_bytes > reserve_bytes and limit_bytes <= PTRDIFF_MAX. */
 MUST_USE enum status frame_budget_create(
         struct frame_budget **out, size_t limit_bytes, size_t reserve_bytes);
 
 /* Nothing may be charged any more. */
 void frame_budget_destroy(struct frame_budget **budget);
 
-/* False and METRIC_FRAMES_WITHOUT_CREDIT when the class has no room for all of bytes. */
+/*
+ * False and METRIC_FRAMES_WITHOUT_CREDIT when the class has no room for all of bytes. More than the
+ * class's whole room never fits: no release makes that waiting end.
+ */
 MUST_USE bool frame_budget_try_charge(
         struct frame_budget *budget, enum frame_budget_class class, size_t bytes);
 void frame_budget_release(struct frame_budget *budget, size_t bytes);
@@ -46,8 +55,8 @@ size_t frame_budget_limit(const struct frame_budget *budget);
 size_t frame_budget_peak(const struct frame_budget *budget);
 
 /*
- * Waiters are parkings (queues/parking.h) of threads that found no credit; each is woken when the
- * charge falls below the low-water mark. At most 64 may be added, before the threads start.
+ * Waiters are parkings (queues/parking.h) of threads that found no credit; all are woken together. At
+ * most FRAME_BUDGET_MAX_WAITERS may be added (STATUS_LIMIT_REACHED), before the threads start.
  */
 MUST_USE enum status frame_budget_add_waiter(
         struct frame_budget *budget, struct parking *BORROWED parking);

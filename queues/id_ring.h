@@ -3,7 +3,7 @@
 
 /*
  * A bounded ring of message ids by value, from a lane to the sync worker: what store-sync needs of a
- * message without holding its bytes. Same contract as spmc_ring with one consumer.
+ * message without holding its bytes. Same contract as spmc_ring with one consumer; all slots are used.
  */
 
 #include <stdbool.h>

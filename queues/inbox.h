@@ -6,12 +6,13 @@
  * link, so a push never allocates and never fails: what limits it is the budget that the pusher
  * charged before (frames) or the caller's own cap.
  *
- * Progress:   push is wait-free; pop is lock-free (it waits only for a push that is half done).
+ * Progress:   push is wait-free. try_pop never blocks: behind a push that is half done it finds
+ *             nothing, while inbox_is_empty stays false, and that pusher's wake follows.
  * Ownership:  push moves the item in, pop moves it out.
  *
  *                    any thread   the taker
- *   push                 x            x
- *   pop, drain                        x
+ *   push, wake           x            x
+ *   try_pop, is_empty                 x
  *   depth_estimate       x            x
  */
 
@@ -38,10 +39,17 @@ void inbox_destroy(struct inbox **inbox);
 void inbox_push(struct inbox *inbox, struct inbox_link *CONSUMED link);
 void inbox_wake(struct inbox *inbox);
 
-/* NULL when empty. */
+/* NULL when empty, or when the next push is half done. */
 MUST_USE struct inbox_link *inbox_try_pop(struct inbox *inbox);
+
+/* What the taker looks at between parking_prepare and parking_wait. */
 bool inbox_is_empty(struct inbox *inbox);
+
+/* Pushes begun minus pops. */
 size_t inbox_depth_estimate(const struct inbox *inbox);
+
+/* The deepest that the taker found it when it fetched a batch. */
+size_t inbox_high_water(const struct inbox *inbox);
 
 /* What the taker sleeps on. */
 struct parking *BORROWED inbox_parking(struct inbox *inbox);

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: MIT */
+#include "queues/frame.h"
+
+#include <assert.h>
+#include <stdalign.h>
+
+#include "base/memory.h"
+#include "base/metrics.h"
+
+#include "queues/poison.h"
+
+/*
+ * Ordering:
+ *
+ *   LAST  release decrement of references -> acquire decrement that finds the last one. Whoever
+ *         frees has seen every other holder finish with the bytes.
+ */
+struct frame {
+    atomic_uint references;
+    bool has_part;        /* the embedded part is taken; creator only */
+    atomic_size_t charge; /* 0 when there is none or it was given back */
+    struct frame_budget *budget;
+    size_t length;
+    struct frame_part first;
+    alignas(max_align_t) uint8_t bytes[];
+};
+
+struct frame *frame_try_create(
+        struct frame_budget *budget, enum frame_budget_class class, size_t length)
+{
+    size_t whole = frame_charge(length);
+    if (whole > PTRDIFF_MAX || (budget != NULL && !frame_budget_try_charge(budget, class, whole))) {
+        return NULL;
+    }
+    struct frame *frame = memory_allocate(whole);
+    if (frame == NULL) {
+        if (budget != NULL) {
+            frame_budget_release(budget, whole);
+        }
+        return NULL;
+    }
+    atomic_init(&frame->references, 1);
+    atomic_init(&frame->charge, budget != NULL ? whole : 0);
+    frame->budget = budget;
+    frame->length = length;
+    frame->has_part = false;
+    metrics_add(METRIC_FRAMES, 1);
+    return frame;
+}
+
+uint8_t *frame_bytes(struct frame *frame)
+{
+    return frame->bytes;
+}
+
+size_t frame_length(const struct frame *frame)
+{
+    return frame->length;
+}
+
+size_t frame_charge(size_t length)
+{
+    return length > SIZE_MAX - sizeof(struct frame) ? SIZE_MAX : length + sizeof(struct frame);
+}
+
+void frame_uncharge(struct frame *frame)
+{
+    /* relaxed: the exchange alone decides who gives the charge back, it guards no other memory */
+    size_t charge = atomic_exchange_explicit(&frame->charge, 0, memory_order_relaxed);
+    if (charge > 0) {
+        frame_budget_release(frame->budget, charge);
+    }
+}
+
+void frame_ref(struct frame *frame)
+{
+    /* relaxed: the caller's own reference keeps the frame alive and made it visible */
+    unsigned before = atomic_fetch_add_explicit(&frame->references, 1, memory_order_relaxed);
+    assert(before > 0);
+}
+
+void frame_unref(struct frame *frame)
+{
+    unsigned before = atomic_fetch_sub_explicit(&frame->references, 1, memory_order_acq_rel);
+    assert(before > 0);
+    if (before > 1) { /* LAST */
+        return;
+    }
+    frame_uncharge(frame);
+    poison(frame, sizeof(*frame) + frame->length);
+    memory_free(frame);
+}
+
+struct frame_part *frame_add_part(struct frame *frame)
+{
+    bool is_embedded = !frame->has_part;
+    struct frame_part *part = is_embedded ? &frame->first : memory_allocate(sizeof(*part));
+    if (part == NULL) {
+        return NULL;
+    }
+    frame->has_part = true;
+    frame_ref(frame);
+    *part = (struct frame_part){.frame = frame, .is_embedded = is_embedded};
+    return part;
+}
+
+void frame_part_destroy(struct frame_part *part)
+{
+    struct frame *frame = part->frame;
+    if (!part->is_embedded) {
+        memory_free(part);
+    }
+    frame_unref(frame);
+}
