@@ -17,7 +17,7 @@
 #include "base/attributes.h"
 #include "base/span.h"
 #include "base/status.h"
-#include "net/transport/endpoint.h"
+#include "net/identity/multiaddr.h"
 #include "net/transport/io_loop.h"
 #include "net/transport/tls.h"
 
@@ -49,7 +49,7 @@ MUST_USE enum status channel_accept(
         struct channel **out, int descriptor, const struct channel_options *options);
 
 /* Resolves a name off the loop and tries its addresses in turn. */
-MUST_USE enum status channel_dial(struct channel **out, const struct endpoint *endpoint,
+MUST_USE enum status channel_dial(struct channel **out, const struct multiaddr_endpoint *endpoint,
         const struct channel_options *options);
 
 /* Lets what was written leave for up to a second, then closes. */
@@ -64,7 +64,7 @@ bool channel_is_writable(const struct channel *channel);
 
 /* Bytes that wait for the socket, and for how long nothing of them has left. */
 size_t channel_bytes_in_flight(const struct channel *channel);
-uint64_t channel_stalled_ms(const struct channel *channel);
+uint64_t channel_stalled_ms(struct channel *channel);
 
 void channel_pause(struct channel *channel);
 void channel_resume(struct channel *channel);

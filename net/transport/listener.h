@@ -16,7 +16,7 @@
 
 #include "base/attributes.h"
 #include "base/status.h"
-#include "net/transport/endpoint.h"
+#include "net/identity/multiaddr.h"
 #include "net/transport/io_loop.h"
 
 enum {
@@ -32,7 +32,7 @@ typedef void listener_accepted(
 
 struct listener_options {
     struct io_loop *loop;
-    const struct endpoint *endpoint; /* numeric; port 0: any */
+    const struct multiaddr_endpoint *endpoint; /* numeric; port 0: any */
     listener_accepted *accepted;
     void *context;
 };
@@ -41,4 +41,4 @@ MUST_USE enum status listener_create(struct listener **out, const struct listene
 void listener_destroy(struct listener **listener);
 
 /* What it is bound to, the chosen port included. */
-const struct endpoint *BORROWED listener_endpoint(const struct listener *listener);
+const struct multiaddr_endpoint *BORROWED listener_endpoint(const struct listener *listener);
