@@ -330,12 +330,10 @@ fail:
     return status;
 }
 
-static enum status create_layers(
-        struct channel *channel, const struct multiaddr_endpoint *endpoint)
+static enum status create_layers(struct channel *channel, const struct multiaddr_endpoint *endpoint)
 {
     if (channel->tls_context != NULL) {
-        enum status status =
-                tls_session_create(&channel->tls, channel->tls_context, endpoint->sni);
+        enum status status = tls_session_create(&channel->tls, channel->tls_context, endpoint->sni);
         if (status != STATUS_OK) {
             return status;
         }

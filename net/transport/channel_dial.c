@@ -97,8 +97,8 @@ static void give_up_attempt(struct channel_dial *dial, enum status failure)
 
 static void on_connected(uv_connect_t *request, int result)
 {
-    struct channel_dial *dial = (struct channel_dial *)((char *)request -
-                                                        offsetof(struct channel_dial, connect));
+    struct channel_dial *dial =
+            (struct channel_dial *)((char *)request - offsetof(struct channel_dial, connect));
     dial->is_busy = false;
     if (dial->channel == NULL) {
         free_dial(dial);
@@ -140,8 +140,8 @@ static void connect_next(struct channel_dial *dial)
 
 static void on_resolved(uv_getaddrinfo_t *request, int result, struct addrinfo *addresses)
 {
-    struct channel_dial *dial = (struct channel_dial *)((char *)request -
-                                                        offsetof(struct channel_dial, resolve));
+    struct channel_dial *dial =
+            (struct channel_dial *)((char *)request - offsetof(struct channel_dial, resolve));
     dial->is_busy = false;
     dial->addresses = addresses;
     if (dial->channel == NULL) {

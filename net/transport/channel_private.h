@@ -45,7 +45,7 @@ struct channel {
 
     struct channel_output in_flight; /* with libuv */
     struct channel_output next;
-    uint64_t progress_ms; /* when the kernel last took something */
+    uint64_t progress_ms;  /* when the kernel last took something */
     size_t progress_bytes; /* what libuv had left at that time */
 
     struct sockaddr_storage remote;
@@ -55,7 +55,7 @@ struct channel {
     enum channel_state state;
     bool is_server;
     bool is_websocket;
-    bool is_corked;   /* collect in next: more comes in this call */
+    bool is_corked; /* collect in next: more comes in this call */
     bool is_paused;
     bool is_reading;
     bool is_writing;  /* in_flight is with libuv */
@@ -66,7 +66,7 @@ struct channel {
 };
 
 /* channel.c */
-void channel_socket_ready(struct channel *channel);   /* the socket is connected */
+void channel_socket_ready(struct channel *channel); /* the socket is connected */
 void channel_socket_received(struct channel *channel, struct span bytes);
 void channel_socket_drained(struct channel *channel); /* all output is with the kernel */
 void channel_end(struct channel *channel, enum status reason);

@@ -14,7 +14,7 @@
 #include "net/transport/address.h"
 
 enum {
-    ACCEPTS_PER_TURN = 64,      /* then the other sockets of the loop have their turn */
+    ACCEPTS_PER_TURN = 64, /* then the other sockets of the loop have their turn */
     EXHAUSTED_LOG_MS = 10 * 1000
 };
 
@@ -56,9 +56,8 @@ static void back_off(struct listener *listener, int error)
 static bool is_of_one_connection(int error)
 {
     return error == ECONNABORTED || error == EINTR || error == EPROTO || error == ENETDOWN ||
-           error == ENOPROTOOPT || error == EHOSTDOWN || error == ENONET ||
-           error == EHOSTUNREACH || error == EOPNOTSUPP || error == ENETUNREACH ||
-           error == EPERM;
+           error == ENOPROTOOPT || error == EHOSTDOWN || error == ENONET || error == EHOSTUNREACH ||
+           error == EOPNOTSUPP || error == ENETUNREACH || error == EPERM;
 }
 
 /* False when there is nothing more to accept now. */

@@ -15,7 +15,7 @@ struct tls_context {
 
 struct tls_session {
     SSL *ssl;
-    BIO *input;  /* both belong to ssl */
+    BIO *input; /* both belong to ssl */
     BIO *output;
 };
 

@@ -45,8 +45,7 @@ static ssize_t on_wslay_send(wslay_event_context_ptr frames, const uint8_t *byte
     return (ssize_t)length;
 }
 
-static int on_wslay_mask(
-        wslay_event_context_ptr frames, uint8_t *to, size_t length, void *context)
+static int on_wslay_mask(wslay_event_context_ptr frames, uint8_t *to, size_t length, void *context)
 {
     (void)frames;
     (void)context;
@@ -89,9 +88,9 @@ enum status websocket_create(struct websocket **out, bool is_server,
             .on_frame_recv_start_callback = on_wslay_frame,
             .on_frame_recv_chunk_callback = on_wslay_chunk,
     };
-    int result = is_server
-                         ? wslay_event_context_server_init(&websocket->frames, &callbacks, websocket)
-                         : wslay_event_context_client_init(&websocket->frames, &callbacks, websocket);
+    int result =
+            is_server ? wslay_event_context_server_init(&websocket->frames, &callbacks, websocket)
+                      : wslay_event_context_client_init(&websocket->frames, &callbacks, websocket);
     if (result != 0) {
         memory_free(websocket);
         return STATUS_NO_MEMORY;

@@ -228,8 +228,7 @@ enum status websocket_upgrade_receive(
     }
     size_t room = WEBSOCKET_UPGRADE_BYTES_MAX - upgrade->received_bytes;
     size_t length = input.length < room ? input.length : room;
-    size_t n = http_parser_execute(
-            &upgrade->parser, &settings, (const char *)input.bytes, length);
+    size_t n = http_parser_execute(&upgrade->parser, &settings, (const char *)input.bytes, length);
     upgrade->received_bytes += n;
     *consumed = n;
     if (upgrade->is_done) {
