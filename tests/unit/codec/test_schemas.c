@@ -136,7 +136,7 @@ static void peer_exchange_query_and_response(void **state)
 {
     (void)state;
     Wire__PeerExchangeRpc *rpc = (void *)unpack(
-            &wire__peer_exchange_rpc__descriptor, "0a02 083c 120d 0a03 0a0165 50c801 5a026f6b");
+            &wire__peer_exchange_rpc__descriptor, "0a02 083c 120c 0a03 0a0165 50c801 5a026f6b");
     assert_true(rpc->query->num_peers == 60);
     assert_int_equal(rpc->response->n_peer_infos, 1);
     assert_bytes(rpc->response->peer_infos[0]->enr, "e");
@@ -194,7 +194,7 @@ static void transfer_records_and_rendezvous(void **state)
     assert_bytes(record->addresses[0]->multiaddr, "a");
     wire__peer_record__free_unpacked(record, NULL);
     Wire__Rendezvous *rendezvous =
-            (void *)unpack(&wire__rendezvous__descriptor, "0800 120a 0a016e 120173 18a038");
+            (void *)unpack(&wire__rendezvous__descriptor, "0800 1209 0a016e 120173 18a038");
     assert_int_equal(rendezvous->type, WIRE__RENDEZVOUS_TYPE__REGISTER);
     assert_string_equal(rendezvous->register_->ns, "n");
     assert_true(rendezvous->register_->ttl == 7200);
