@@ -118,7 +118,7 @@ enum status multiaddr_endpoint(struct multiaddr_endpoint *out, const struct mult
 /* Components in a row. */
 struct writer {
     size_t length;
-    uint8_t bytes[6 * COMPONENT_MAX_BYTES];
+    uint8_t bytes[7 * COMPONENT_MAX_BYTES];
 };
 
 static void add(struct writer *writer, enum component_code code, struct span value)
