@@ -9,7 +9,8 @@
  * threads of their own excepted).
  *
  * To TSan a published object is handed over twice: from its writer to the readers (named where it
- * is used) and, when the last reader is gone, to the reclaimer.
+ * is used) and, when the last reader is gone, to the reclaimer. What the reclaimer did is handed over to
+ * whoever waits for it in rcu_drain.
  */
 
 #include <urcu/urcu-qsbr.h>
@@ -22,11 +23,17 @@ extern char rcu_readers_gone; /* only its address is used */
 #define rcu_publish(shared, next) (TSAN_HAND_OVER(shared), rcu_xchg_pointer((shared), (next)))
 
 /* Thread: any registered reader that is online. */
-#define rcu_read(shared) (rcu_read_pointer((const void *)(shared)), rcu_dereference(*(shared)))
+#define rcu_read(shared)                                                                           \
+    ((__typeof__(*(shared)))rcu_taken_over((shared), rcu_dereference(*(shared))))
 
-static inline void rcu_read_pointer(const void *shared)
+/*
+ * The object is taken over after its pointer was loaded (arguments come first): the other way round,
+ * what is published between the two would look unordered.
+ */
+static inline void *rcu_taken_over(const void *shared, const void *object)
 {
     TSAN_TAKE_OVER(shared);
+    return (void *)object;
 }
 
 static inline void rcu_register(void)
@@ -73,7 +80,4 @@ static inline void rcu_reclaim_begin(void)
 }
 
 /* Waits until all objects retired so far are freed. Thread: registered and online, or neither. */
-static inline void rcu_drain(void)
-{
-    urcu_qsbr_barrier();
-}
+void rcu_drain(void);
