@@ -14,3 +14,14 @@ pkg_check_modules(XXHASH REQUIRED IMPORTED_TARGET libxxhash)
 pkg_check_modules(CMOCKA REQUIRED IMPORTED_TARGET cmocka)
 pkg_check_modules(JANSSON REQUIRED IMPORTED_TARGET jansson)
 find_program(PROTOC_C protoc-c REQUIRED)
+
+# Two that come without a pkg-config file.
+function(sluice_import name header library)
+  find_path(${name}_INCLUDE ${header} REQUIRED)
+  find_library(${name}_LIBRARY ${library} REQUIRED)
+  add_library(Sluice::${name} UNKNOWN IMPORTED)
+  set_target_properties(Sluice::${name} PROPERTIES IMPORTED_LOCATION ${${name}_LIBRARY}
+    INTERFACE_INCLUDE_DIRECTORIES ${${name}_INCLUDE})
+endfunction()
+sluice_import(wslay wslay/wslay.h wslay)
+sluice_import(http_parser http_parser.h http_parser)

@@ -215,22 +215,44 @@ static bool decode_entry(struct gossip_reader *reader, struct gossip_entry *entr
     return true;
 }
 
-bool gossip_reader_next(struct gossip_reader *reader, struct gossip_entry *out)
+static bool next_of_control(
+        struct gossip_reader *reader, enum gossip_entry_kind *kind, struct span *bytes)
 {
     struct wire_field field;
-    enum gossip_entry_kind kind;
-    for (;;) {
-        if (next_checked(&field, &reader->control)) {
-            if (kind_of_control_field(&kind, field.tag) &&
-                    decode_entry(reader, out, kind, field.bytes)) {
+    while (next_checked(&field, &reader->control)) {
+        if (kind_of_control_field(kind, field.tag)) {
+            *bytes = field.bytes;
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool next_of_rpc(
+        struct gossip_reader *reader, enum gossip_entry_kind *kind, struct span *bytes)
+{
+    struct wire_field field;
+    while (next_checked(&field, &reader->rest)) {
+        if (kind_of_rpc_field(kind, field.tag)) {
+            *bytes = field.bytes;
+            return true;
+        }
+        if (field.tag == RPC_CONTROL) {
+            reader->control = field.bytes;
+            if (next_of_control(reader, kind, bytes)) {
                 return true;
             }
-        } else if (!next_checked(&field, &reader->rest)) {
-            break;
-        } else if (field.tag == RPC_CONTROL) {
-            reader->control = field.bytes;
-        } else if (kind_of_rpc_field(&kind, field.tag) &&
-                   decode_entry(reader, out, kind, field.bytes)) {
+        }
+    }
+    return false;
+}
+
+bool gossip_reader_next(struct gossip_reader *reader, struct gossip_entry *out)
+{
+    enum gossip_entry_kind kind;
+    struct span bytes;
+    while (next_of_control(reader, &kind, &bytes) || next_of_rpc(reader, &kind, &bytes)) {
+        if (decode_entry(reader, out, kind, bytes)) {
             return true;
         }
     }

@@ -8,19 +8,20 @@
  * its hashes can be computed side by side. Found: it is almost surely a copy; compute its id alone and
  * compare. If that differs, two messages share a fast key: ask seen_set_contains with the id.
  *
- * An entry lives for the window, counted from when the message was first accepted (gossipsub's rule
- * for its seen cache: copies do not renew it). So a message that is repeated for ever is let through
- * at most once a window; what must happen once ever (archive, sync) goes by message hash instead. When
- * the set is at its limit the oldest entry goes for each that comes, counted as METRIC_SEEN_EVICTED.
+ * An entry lives for the window and, when a copy was shown to seen_set_renew in that time, for another
+ * one: gossipsub's rule, whose seen cache is a timed least-recently-used one. (If copies did not renew
+ * it, a message that somebody repeats for ever would pass once a window at every node in turn.) A
+ * message is so accepted at most once a window, counted from its last copy, and remembered for at
+ * most two. What must happen once ever (archive, sync) goes by message hash instead. When the set is at
+ * its limit the entry queued longest ago goes for each that comes, counted as METRIC_SEEN_EVICTED.
  *
- * Progress:   find_fast, contains and insert are O(1) and wait for nobody; contains is wait-free but
- *             for the length of a chain, which is below two on average at the limit. The indexes
- *             are sized from the limit when the set is made, so nothing is ever rehashed; one
- *             allocation serves SEEN_SET_SLAB_ENTRIES entries.
+ * Progress:   everything is O(1) and waits for nobody; contains follows a chain, shorter than two on
+ *             average. The indexes are sized from the limit when the set is made, so nothing is
+ *             ever rehashed; one allocation serves SEEN_SET_SLAB_ENTRIES entries.
  * Ownership:  entries are copied in. Slabs whose entries have all left are retired through RCU.
  *
  *                                        writer   RCU reader, online
- *   find_fast, insert, expire              x
+ *   find_fast, insert, renew, expire       x
  *   contains                               x              x
  *   count, bytes                           x              x (may be slightly behind)
  */
@@ -36,7 +37,7 @@
 
 enum {
     SEEN_SET_SLAB_ENTRIES = 255,
-    SEEN_SET_EXPIRE_STEP = 1024, /* entries removed by one seen_set_expire at most */
+    SEEN_SET_EXPIRE_STEP = 1024, /* entries that one seen_set_expire looks at, at most */
     SEEN_SET_MIN_LIMIT_BYTES = 65536
 };
 
@@ -62,9 +63,12 @@ const uint8_t *BORROWED seen_set_find_fast(
 MUST_USE enum status seen_set_insert(struct seen_set *set, uint32_t topic,
         const uint8_t id[SHA256_BYTES], uint64_t key, uint64_t now_ns);
 
+/* A copy came: the entry that seen_set_find_fast gives lives for another window. No entry: no effect. */
+void seen_set_renew(struct seen_set *set, uint32_t topic, uint64_t key);
+
 /*
- * Removes entries older than the window, oldest first, at most SEEN_SET_EXPIRE_STEP of them, so that
- * it can be called once a turn. True: there are more.
+ * Forgets entries whose window has passed. It looks at SEEN_SET_EXPIRE_STEP of them at most, so that
+ * it can be called once a turn. True: there is more to do.
  */
 bool seen_set_expire(struct seen_set *set, uint64_t now_ns);
 

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: MIT */
+#include "hash/seen_index.h"
+
+#include <assert.h>
+
+#include "base/memory.h"
+
+static uint32_t tag_of(uint64_t key)
+{
+    return (uint32_t)(key >> 32);
+}
+
+static uint64_t slot_value(uint64_t key, uint32_t position)
+{
+    return (uint64_t)tag_of(key) << 32 | (position + 1);
+}
+
+/* The home slot follows from the tag, so that entries can be shifted without a look at their keys. */
+static uint32_t home_of(const struct seen_index *index, uint32_t tag)
+{
+    return tag >> index->shift;
+}
+
+enum status seen_index_init(struct seen_index *index, uint32_t bits)
+{
+    assert(bits >= 1 && bits <= 31);
+    size_t slots = (size_t)1 << bits;
+    index->slots = memory_allocate_zeroed(slots * sizeof(*index->slots));
+    index->mask = (uint32_t)(slots - 1);
+    index->shift = 32 - bits;
+    return index->slots == NULL ? STATUS_NO_MEMORY : STATUS_OK;
+}
+
+void seen_index_fini(struct seen_index *index)
+{
+    memory_free(index->slots);
+    index->slots = NULL;
+}
+
+struct seen_index_search seen_index_search(const struct seen_index *index, uint64_t key)
+{
+    uint32_t tag = tag_of(key);
+    return (struct seen_index_search){.tag = tag, .slot = home_of(index, tag)};
+}
+
+uint32_t seen_index_next(const struct seen_index *index, struct seen_index_search *search)
+{
+    for (;;) {
+        uint64_t value = index->slots[search->slot];
+        if (value == 0) {
+            return SEEN_INDEX_NONE;
+        }
+        search->slot = (search->slot + 1) & index->mask;
+        if (value >> 32 == search->tag) {
+            return (uint32_t)value - 1;
+        }
+    }
+}
+
+static uint32_t slot_of(const struct seen_index *index, uint64_t value)
+{
+    uint32_t slot = home_of(index, (uint32_t)(value >> 32));
+    while (index->slots[slot] != value) {
+        assert(index->slots[slot] != 0);
+        slot = (slot + 1) & index->mask;
+    }
+    return slot;
+}
+
+void seen_index_insert(struct seen_index *index, uint64_t key, uint32_t position)
+{
+    uint32_t slot = home_of(index, tag_of(key));
+    while (index->slots[slot] != 0) {
+        slot = (slot + 1) & index->mask;
+    }
+    index->slots[slot] = slot_value(key, position);
+}
+
+void seen_index_move(struct seen_index *index, uint64_t key, uint32_t from, uint32_t to)
+{
+    index->slots[slot_of(index, slot_value(key, from))] = slot_value(key, to);
+}
+
+void seen_index_remove(struct seen_index *index, uint64_t key, uint32_t position)
+{
+    uint32_t gap = slot_of(index, slot_value(key, position));
+    uint32_t slot = gap;
+    for (;;) {
+        slot = (slot + 1) & index->mask;
+        uint64_t value = index->slots[slot];
+        if (value == 0) {
+            break;
+        }
+        /* It may fill the gap unless its home lies behind the gap, where no search would find it. */
+        uint32_t from_home = (slot - home_of(index, (uint32_t)(value >> 32))) & index->mask;
+        uint32_t from_gap = (slot - gap) & index->mask;
+        if (from_home >= from_gap) {
+            index->slots[gap] = value;
+            gap = slot;
+        }
+    }
+    index->slots[gap] = 0;
+}

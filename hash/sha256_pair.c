@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: MIT */
+#include "hash/sha256_pair.h"
+
+#include <string.h>
+
+#if defined(__x86_64__)
+
+#include <cpuid.h>
+#include <pthread.h>
+
+#include "hash/sha256_ni.h"
+
+/* Gives a stream's bytes as runs of whole blocks, each where it lies unless it crosses a border. */
+struct block_reader {
+    struct sha256_pieces pieces; /* those not yet begun */
+    struct span rest;            /* of the piece begun */
+    uint64_t length_bytes;       /* read so far */
+    bool is_padded;              /* the padding was given out: nothing follows */
+    const uint8_t *run;          /* the blocks at hand */
+    size_t run_blocks;           /* 0: the stream is done */
+    uint8_t staging[2 * SHA256_BLOCK_BYTES];
+    uint32_t state[SHA256_STATE_WORDS];
+};
+
+static void take(struct block_reader *reader, size_t length)
+{
+    reader->rest.bytes += length;
+    reader->rest.length -= length;
+    reader->length_bytes += length;
+}
+
+/* False when no byte is left. */
+static bool has_rest(struct block_reader *reader)
+{
+    while (reader->rest.length == 0 && reader->pieces.count > 0) {
+        reader->rest = *reader->pieces.spans;
+        reader->pieces.spans++;
+        reader->pieces.count--;
+    }
+    return reader->rest.length > 0;
+}
+
+static void pad(struct block_reader *reader, size_t used)
+{
+    size_t blocks = used < SHA256_BLOCK_BYTES - sizeof(uint64_t) ? 1 : 2;
+    size_t end = blocks * SHA256_BLOCK_BYTES;
+    memset(reader->staging + used, 0, end - used);
+    reader->staging[used] = 0x80;
+    uint64_t bits = reader->length_bytes * 8;
+    for (size_t i = 1; i <= sizeof(bits); i++) {
+        reader->staging[end - i] = (uint8_t)bits;
+        bits >>= 8;
+    }
+    reader->is_padded = true;
+    reader->run_blocks = blocks;
+}
+
+/* Puts the next block together from the ends of several pieces, or ends the stream. */
+static void stage(struct block_reader *reader)
+{
+    size_t used = 0;
+    while (used < SHA256_BLOCK_BYTES && has_rest(reader)) {
+        size_t room = SHA256_BLOCK_BYTES - used;
+        size_t part = reader->rest.length < room ? reader->rest.length : room;
+        memcpy(reader->staging + used, reader->rest.bytes, part);
+        take(reader, part);
+        used += part;
+    }
+    reader->run = reader->staging;
+    reader->run_blocks = 1;
+    if (used < SHA256_BLOCK_BYTES) {
+        pad(reader, used);
+    }
+}
+
+static void read_run(struct block_reader *reader)
+{
+    if (reader->is_padded) {
+        reader->run_blocks = 0;
+    } else if (has_rest(reader) && reader->rest.length >= SHA256_BLOCK_BYTES) {
+        reader->run = reader->rest.bytes;
+        reader->run_blocks = reader->rest.length / SHA256_BLOCK_BYTES;
+        take(reader, reader->run_blocks * SHA256_BLOCK_BYTES);
+    } else {
+        stage(reader);
+    }
+}
+
+static void reader_init(struct block_reader *reader, struct sha256_pieces pieces)
+{
+    static const uint32_t initial_state[SHA256_STATE_WORDS] = {0x6a09e667, 0xbb67ae85, 0x3c6ef372,
+            0xa54ff53a, 0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19};
+    reader->pieces = pieces;
+    reader->rest = span_of(NULL, 0);
+    reader->length_bytes = 0;
+    reader->is_padded = false;
+    memcpy(reader->state, initial_state, sizeof(initial_state));
+    read_run(reader);
+}
+
+static void advance(struct block_reader *reader, size_t blocks)
+{
+    reader->run += blocks * SHA256_BLOCK_BYTES;
+    reader->run_blocks -= blocks;
+    if (reader->run_blocks == 0) {
+        read_run(reader);
+    }
+}
+
+static void finish(struct block_reader *reader, uint8_t digest[SHA256_BYTES])
+{
+    while (reader->run_blocks > 0) {
+        size_t blocks = reader->run_blocks;
+        sha256_ni_blocks(reader->state, reader->run, blocks);
+        advance(reader, blocks);
+    }
+    for (size_t i = 0; i < SHA256_BYTES; i++) {
+        digest[i] = (uint8_t)(reader->state[i / 4] >> (24 - 8 * (i % 4)));
+    }
+}
+
+static void pair_interleaved(uint8_t digest_a[SHA256_BYTES], struct sha256_pieces pieces_a,
+        uint8_t digest_b[SHA256_BYTES], struct sha256_pieces pieces_b)
+{
+    struct block_reader a;
+    struct block_reader b;
+    reader_init(&a, pieces_a);
+    reader_init(&b, pieces_b);
+    while (a.run_blocks > 0 && b.run_blocks > 0) {
+        size_t blocks = a.run_blocks < b.run_blocks ? a.run_blocks : b.run_blocks;
+        sha256_ni_blocks_pair(a.state, a.run, b.state, b.run, blocks);
+        advance(&a, blocks);
+        advance(&b, blocks);
+    }
+    finish(&a, digest_a);
+    finish(&b, digest_b);
+}
+
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static bool has_sha_ni;
+
+static void ask_processor(void)
+{
+    unsigned eax = 0;
+    unsigned ebx = 0;
+    unsigned ecx = 0;
+    unsigned edx = 0;
+    bool has_sse41 = __get_cpuid(1, &eax, &ebx, &ecx, &edx) != 0 && (ecx & bit_SSE4_1) != 0 &&
+                     (ecx & bit_SSSE3) != 0;
+    has_sha_ni = has_sse41 && __get_cpuid_count(7, 0, &eax, &ebx, &ecx, &edx) != 0 &&
+                 (ebx & bit_SHA) != 0;
+}
+
+bool sha256_pair_is_side_by_side(void)
+{
+    pthread_once(&once, ask_processor);
+    return has_sha_ni;
+}
+
+#else
+
+static void pair_interleaved(uint8_t digest_a[SHA256_BYTES], struct sha256_pieces pieces_a,
+        uint8_t digest_b[SHA256_BYTES], struct sha256_pieces pieces_b)
+{
+    sha256(digest_a, pieces_a);
+    sha256(digest_b, pieces_b);
+}
+
+bool sha256_pair_is_side_by_side(void)
+{
+    return false;
+}
+
+#endif
+
+void sha256_pair(uint8_t digest_a[SHA256_BYTES], struct sha256_pieces a,
+        uint8_t digest_b[SHA256_BYTES], struct sha256_pieces b)
+{
+    if (sha256_pair_is_side_by_side()) {
+        pair_interleaved(digest_a, a, digest_b, b);
+        return;
+    }
+    sha256(digest_a, a);
+    sha256(digest_b, b);
+}

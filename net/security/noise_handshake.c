@@ -1,0 +1,322 @@
+/* SPDX-License-Identifier: MIT */
+#include <assert.h>
+#include <string.h>
+
+#include <openssl/crypto.h>
+
+#include "base/memory.h"
+#include "net/security/noise.h"
+#include "net/security/noise_payload.h"
+#include "net/security/noise_session.h"
+#include "net/security/noise_xx.h"
+
+enum {
+    MAX_OWN_PAYLOAD = 1024, /* key, signature, and the names of all muxers */
+    OUTPUT_CAPACITY =
+            NOISE_XX_MESSAGES * (NOISE_LENGTH_BYTES + NOISE_XX_MAX_OVERHEAD + MAX_OWN_PAYLOAD),
+    INPUT_CAPACITY = NOISE_LENGTH_BYTES + NOISE_MAX_HANDSHAKE_FRAME
+};
+
+static const char signature_prefix[] = "noise-libp2p-static-key:";
+
+enum {
+    SIGNATURE_PREFIX_LENGTH = sizeof(signature_prefix) - 1,
+    SIGNED_BYTES = SIGNATURE_PREFIX_LENGTH + NOISE_XX_KEY_BYTES
+};
+
+struct noise_handshake {
+    struct noise_xx xx;
+    struct noise_handshake_options options;
+    struct peer_id expected_peer; /* where options.expected_peer points, unless NULL */
+    struct public_key peer_key;
+    struct peer_id peer;
+    const char *muxer;
+    enum status failure; /* once set, nothing more is taken */
+    size_t input_length; /* of the frame that is coming in, its length bytes included */
+    size_t output_length;
+    size_t output_taken;
+    uint8_t input[INPUT_CAPACITY];
+    uint8_t output[OUTPUT_CAPACITY];
+};
+
+static void signed_bytes(uint8_t out[SIGNED_BYTES], const uint8_t static_key[NOISE_XX_KEY_BYTES])
+{
+    memcpy(out, signature_prefix, SIGNATURE_PREFIX_LENGTH);
+    memcpy(out + SIGNATURE_PREFIX_LENGTH, static_key, NOISE_XX_KEY_BYTES);
+}
+
+static enum status write_own_payload(
+        const struct noise_handshake *handshake, uint8_t out[MAX_OWN_PAYLOAD], size_t *length)
+{
+    uint8_t message[SIGNED_BYTES];
+    uint8_t key[PUBLIC_KEY_MAX_ENCODED];
+    uint8_t signature[IDENTITY_SIGNATURE_MAX];
+    size_t signature_length = 0;
+    const struct noise_handshake_options *options = &handshake->options;
+    signed_bytes(message, handshake->xx.own_static.public_key);
+    enum status status = identity_sign(
+            options->identity, span_of(message, sizeof(message)), signature, &signature_length);
+    if (status != STATUS_OK) {
+        return status;
+    }
+    size_t key_length = public_key_encode(identity_public_key(options->identity), key);
+    struct noise_payload payload = {
+            .identity_key = span_of(key, key_length),
+            .identity_signature = span_of(signature, signature_length),
+            .muxer_count = options->muxer_count,
+    };
+    for (size_t i = 0; i < options->muxer_count; i++) {
+        payload.muxers[i] = span_of_text(options->muxers[i]);
+    }
+    return noise_payload_write(out, MAX_OWN_PAYLOAD, length, &payload);
+}
+
+static void put_length(uint8_t *out, size_t length)
+{
+    out[0] = (uint8_t)(length >> 8);
+    out[1] = (uint8_t)length;
+}
+
+static enum status write_message(struct noise_handshake *handshake)
+{
+    uint8_t payload[MAX_OWN_PAYLOAD];
+    size_t payload_length = 0;
+    size_t written = 0;
+    if (handshake->xx.next_message > 0) {
+        enum status status = write_own_payload(handshake, payload, &payload_length);
+        if (status != STATUS_OK) {
+            return status;
+        }
+    }
+    uint8_t *frame = handshake->output + handshake->output_length;
+    enum status status = noise_xx_write(
+            &handshake->xx, span_of(payload, payload_length), frame + NOISE_LENGTH_BYTES, &written);
+    if (status == STATUS_OK) {
+        put_length(frame, written);
+        handshake->output_length += NOISE_LENGTH_BYTES + written;
+    }
+    return status;
+}
+
+static bool offers(const struct noise_payload *payload, const char *muxer)
+{
+    for (size_t i = 0; i < payload->muxer_count; i++) {
+        if (span_equal(payload->muxers[i], span_of_text(muxer))) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static const char *find_own_muxer(const struct noise_handshake *handshake, struct span name)
+{
+    for (size_t i = 0; i < handshake->options.muxer_count; i++) {
+        if (span_equal(span_of_text(handshake->options.muxers[i]), name)) {
+            return handshake->options.muxers[i];
+        }
+    }
+    return NULL;
+}
+
+/* Both sides come to the same result: the first of the initiator's list that the other offers. */
+static const char *choose_muxer(
+        const struct noise_handshake *handshake, const struct noise_payload *theirs)
+{
+    const struct noise_handshake_options *options = &handshake->options;
+    if (options->is_initiator) {
+        for (size_t i = 0; i < options->muxer_count; i++) {
+            if (offers(theirs, options->muxers[i])) {
+                return options->muxers[i];
+            }
+        }
+        return NULL;
+    }
+    const char *muxer = NULL;
+    for (size_t i = 0; i < theirs->muxer_count && muxer == NULL; i++) {
+        muxer = find_own_muxer(handshake, theirs->muxers[i]);
+    }
+    return muxer;
+}
+
+/* What the payload says is believed only after its signature covers the static key in use. */
+static enum status check_payload(struct noise_handshake *handshake, struct span bytes)
+{
+    struct noise_payload payload;
+    uint8_t message[SIGNED_BYTES];
+    enum status status = noise_payload_parse(&payload, bytes);
+    if (status == STATUS_OK) {
+        status = public_key_parse(&handshake->peer_key, payload.identity_key);
+    }
+    if (status == STATUS_OK) {
+        signed_bytes(message, handshake->xx.remote_static);
+        status = public_key_verify(&handshake->peer_key, span_of(message, sizeof(message)),
+                payload.identity_signature);
+    }
+    if (status != STATUS_OK) {
+        return status;
+    }
+    peer_id_from_public_key(&handshake->peer, &handshake->peer_key);
+    const struct peer_id *expected = handshake->options.expected_peer;
+    if (expected != NULL && !peer_id_equal(expected, &handshake->peer)) {
+        return STATUS_WRONG_PEER;
+    }
+    handshake->muxer = choose_muxer(handshake, &payload);
+    return STATUS_OK;
+}
+
+static bool has_all_messages(const struct noise_handshake *handshake)
+{
+    return handshake->xx.next_message == NOISE_XX_MESSAGES;
+}
+
+/* Takes one message and writes the answer, if there is one. */
+static enum status process_message(struct noise_handshake *handshake, struct span message)
+{
+    uint8_t payload[NOISE_MAX_HANDSHAKE_FRAME];
+    size_t length = 0;
+    bool is_first = handshake->xx.next_message == 0;
+    enum status status = noise_xx_read(&handshake->xx, message, payload, &length);
+    if (status == STATUS_OK && !is_first) {
+        status = check_payload(handshake, span_of(payload, length));
+    }
+    if (status == STATUS_OK && !has_all_messages(handshake)) {
+        status = write_message(handshake);
+    }
+    return status;
+}
+
+enum status noise_handshake_create(
+        struct noise_handshake **out, const struct noise_handshake_options *options)
+{
+    if (options->identity == NULL || options->muxer_count > NOISE_PAYLOAD_MAX_MUXERS) {
+        return STATUS_BAD_ARGUMENT;
+    }
+    struct noise_handshake *handshake = memory_allocate_zeroed(sizeof(*handshake));
+    if (handshake == NULL) {
+        return STATUS_NO_MEMORY;
+    }
+    handshake->options = *options;
+    if (options->expected_peer != NULL) {
+        handshake->expected_peer = *options->expected_peer;
+        handshake->options.expected_peer = &handshake->expected_peer;
+    }
+    const struct noise_xx_options xx_options = {.is_initiator = options->is_initiator};
+    enum status status = noise_xx_init(&handshake->xx, &xx_options);
+    if (status == STATUS_OK && options->is_initiator) {
+        status = write_message(handshake);
+    }
+    if (status != STATUS_OK) {
+        noise_handshake_destroy(&handshake);
+        return status;
+    }
+    *out = handshake;
+    return STATUS_OK;
+}
+
+void noise_handshake_destroy(struct noise_handshake **handshake)
+{
+    if (*handshake == NULL) {
+        return;
+    }
+    noise_xx_fini(&(*handshake)->xx);
+    memory_free(*handshake);
+    *handshake = NULL;
+}
+
+/* Bytes of the current frame, with its length bytes, as far as that is known. */
+static size_t frame_size(const struct noise_handshake *handshake)
+{
+    if (handshake->input_length < NOISE_LENGTH_BYTES) {
+        return NOISE_LENGTH_BYTES;
+    }
+    return NOISE_LENGTH_BYTES + ((size_t)handshake->input[0] << 8 | handshake->input[1]);
+}
+
+static enum status take_input(struct noise_handshake *handshake, struct span input, size_t *taken)
+{
+    size_t wanted = frame_size(handshake);
+    if (wanted > INPUT_CAPACITY) {
+        return STATUS_TOO_LARGE;
+    }
+    size_t missing = wanted - handshake->input_length;
+    *taken = missing < input.length ? missing : input.length;
+    if (*taken > 0) {
+        memcpy(handshake->input + handshake->input_length, input.bytes, *taken);
+        handshake->input_length += *taken;
+    }
+    if (handshake->input_length < NOISE_LENGTH_BYTES ||
+            handshake->input_length < frame_size(handshake)) {
+        return STATUS_OK;
+    }
+    struct span message = span_of(
+            handshake->input + NOISE_LENGTH_BYTES, handshake->input_length - NOISE_LENGTH_BYTES);
+    handshake->input_length = 0;
+    return process_message(handshake, message);
+}
+
+enum status noise_handshake_receive(
+        struct noise_handshake *handshake, struct span input, size_t *consumed)
+{
+    *consumed = 0;
+    while (handshake->failure == STATUS_OK && !has_all_messages(handshake) &&
+            *consumed < input.length) {
+        size_t taken = 0;
+        struct span rest = span_of(input.bytes + *consumed, input.length - *consumed);
+        handshake->failure = take_input(handshake, rest, &taken);
+        *consumed += taken;
+    }
+    return handshake->failure;
+}
+
+struct span noise_handshake_output(const struct noise_handshake *handshake)
+{
+    return span_of(handshake->output + handshake->output_taken,
+            handshake->output_length - handshake->output_taken);
+}
+
+void noise_handshake_output_taken(struct noise_handshake *handshake, size_t n)
+{
+    assert(n <= handshake->output_length - handshake->output_taken);
+    handshake->output_taken += n;
+}
+
+bool noise_handshake_is_done(const struct noise_handshake *handshake)
+{
+    return handshake->failure == STATUS_OK && has_all_messages(handshake) &&
+           handshake->output_taken == handshake->output_length;
+}
+
+const struct peer_id *noise_handshake_peer(const struct noise_handshake *handshake)
+{
+    assert(noise_handshake_is_done(handshake));
+    return &handshake->peer;
+}
+
+const struct public_key *noise_handshake_peer_key(const struct noise_handshake *handshake)
+{
+    assert(noise_handshake_is_done(handshake));
+    return &handshake->peer_key;
+}
+
+const char *noise_handshake_muxer(const struct noise_handshake *handshake)
+{
+    assert(noise_handshake_is_done(handshake));
+    return handshake->muxer;
+}
+
+enum status noise_handshake_finish(struct noise_handshake **handshake, struct noise_session **out)
+{
+    assert(noise_handshake_is_done(*handshake));
+    uint8_t send_key[NOISE_XX_KEY_BYTES] = {0};
+    uint8_t receive_key[NOISE_XX_KEY_BYTES] = {0};
+    enum status status = noise_xx_split(&(*handshake)->xx, send_key, receive_key);
+    if (status == STATUS_OK) {
+        status = noise_session_create(out, send_key, receive_key);
+    }
+    OPENSSL_cleanse(send_key, sizeof(send_key));
+    OPENSSL_cleanse(receive_key, sizeof(receive_key));
+    if (status == STATUS_OK) {
+        noise_handshake_destroy(handshake);
+    }
+    return status;
+}

@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: MIT */
+#include "net/transport/io_loop.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <poll.h>
+
+#include "base/memory.h"
+
+struct io_loop {
+    uv_loop_t uv;
+    uv_async_t wake;
+    struct inbox *inbox;
+    struct io_loop_options options;
+    size_t in_flight_bytes;
+    uint8_t *input;
+    uint8_t *output;
+};
+
+static void run_tasks(struct io_loop *loop)
+{
+    struct inbox_link *link;
+    while ((link = inbox_try_pop(loop->inbox)) != NULL) {
+        struct io_task *task = (struct io_task *)((char *)link - offsetof(struct io_task, link));
+        task->run(task);
+    }
+}
+
+static void on_wake(uv_async_t *handle)
+{
+    run_tasks(handle->data);
+}
+
+static enum status start(struct io_loop *loop)
+{
+    if (uv_loop_init(&loop->uv) != 0) {
+        return STATUS_SYSTEM;
+    }
+    if (uv_async_init(&loop->uv, &loop->wake, on_wake) != 0) {
+        uv_loop_close(&loop->uv);
+        return STATUS_SYSTEM;
+    }
+    loop->wake.data = loop;
+    return STATUS_OK;
+}
+
+enum status io_loop_create(struct io_loop **out, const struct io_loop_options *options)
+{
+    struct io_loop *loop = memory_allocate_zeroed(sizeof(*loop));
+    if (loop == NULL) {
+        return STATUS_NO_MEMORY;
+    }
+    loop->options = *options;
+    loop->input = memory_allocate(IO_LOOP_BUFFER_BYTES);
+    loop->output = memory_allocate(IO_LOOP_BUFFER_BYTES);
+    enum status status = STATUS_NO_MEMORY;
+    if (loop->input == NULL || loop->output == NULL) {
+        goto fail;
+    }
+    status = inbox_create(&loop->inbox);
+    if (status != STATUS_OK) {
+        goto fail;
+    }
+    status = start(loop);
+    if (status != STATUS_OK) {
+        goto fail;
+    }
+    *out = loop;
+    return STATUS_OK;
+fail:
+    if (loop->inbox != NULL) {
+        inbox_destroy(&loop->inbox);
+    }
+    memory_free(loop->output);
+    memory_free(loop->input);
+    memory_free(loop);
+    return status;
+}
+
+void io_loop_destroy(struct io_loop **loop_pointer)
+{
+    struct io_loop *loop = *loop_pointer;
+    if (loop == NULL) {
+        return;
+    }
+    run_tasks(loop);
+    uv_close((uv_handle_t *)&loop->wake, NULL);
+    /* What sockets and timers still have to finish: their close callbacks. */
+    uv_run(&loop->uv, UV_RUN_DEFAULT);
+    int result = uv_loop_close(&loop->uv);
+    assert(result == 0);
+    (void)result;
+    inbox_destroy(&loop->inbox);
+    memory_free(loop->output);
+    memory_free(loop->input);
+    memory_free(loop);
+    *loop_pointer = NULL;
+}
+
+/*
+ * The wait is a poll of libuv's own descriptor and not uv_run(ONCE), because libuv calls back from
+ * inside its wait: nothing of ours would run between the waking and the first callback.
+ */
+static void wait_for_events(struct io_loop *loop)
+{
+    uv_update_time(&loop->uv);
+    int timeout_ms = uv_backend_timeout(&loop->uv);
+    if (timeout_ms == 0) {
+        return;
+    }
+    if (loop->options.before_wait != NULL) {
+        loop->options.before_wait(loop->options.context);
+    }
+    struct pollfd descriptor = {.fd = uv_backend_fd(&loop->uv), .events = POLLIN};
+    int result = poll(&descriptor, 1, timeout_ms);
+    assert(result >= 0 || errno == EINTR);
+    (void)result;
+    if (loop->options.after_wait != NULL) {
+        loop->options.after_wait(loop->options.context);
+    }
+}
+
+void io_loop_run_once(struct io_loop *loop)
+{
+    wait_for_events(loop);
+    io_loop_poll(loop);
+}
+
+void io_loop_poll(struct io_loop *loop)
+{
+    uv_run(&loop->uv, UV_RUN_NOWAIT);
+}
+
+void io_loop_wake(struct io_loop *loop)
+{
+    int result = uv_async_send(&loop->wake);
+    assert(result == 0);
+    (void)result;
+}
+
+void io_loop_post(struct io_loop *loop, struct io_task *task)
+{
+    inbox_push(loop->inbox, &task->link);
+    io_loop_wake(loop);
+}
+
+unsigned io_loop_index(const struct io_loop *loop)
+{
+    return loop->options.index;
+}
+
+uint64_t io_loop_now_ms(const struct io_loop *loop)
+{
+    return uv_now(&loop->uv);
+}
+
+uv_loop_t *io_loop_uv(struct io_loop *loop)
+{
+    return &loop->uv;
+}
+
+uint8_t *io_loop_input_buffer(struct io_loop *loop)
+{
+    return loop->input;
+}
+
+uint8_t *io_loop_output_buffer(struct io_loop *loop)
+{
+    return loop->output;
+}
+
+size_t io_loop_bytes_in_flight(const struct io_loop *loop)
+{
+    return loop->in_flight_bytes;
+}
+
+void io_loop_add_in_flight(struct io_loop *loop, size_t bytes)
+{
+    loop->in_flight_bytes += bytes;
+}
+
+void io_loop_remove_in_flight(struct io_loop *loop, size_t bytes)
+{
+    assert(bytes <= loop->in_flight_bytes);
+    loop->in_flight_bytes -= bytes;
+}

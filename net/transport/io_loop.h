@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+/*
+ * The event loop of one io thread: libuv's loop, a way in for other threads, and the buffer that all
+ * its sockets read into.
+ *
+ * Progress:  post and wake never block.
+ * Lifetime:  every socket, timer and task of the loop is gone before destroy.
+ *
+ *                        any thread   the io thread
+ *   post, wake               x              x
+ *   all others                              x
+ */
+
+#include <stddef.h>
+#include <stdint.h>
+#include <uv.h>
+
+#include "base/attributes.h"
+#include "base/status.h"
+#include "queues/inbox.h"
+
+enum {
+    IO_LOOP_BUFFER_BYTES = 256 * 1024
+};
+
+/* Something to be done on the io thread; embedded in whoever asks for it. */
+struct io_task {
+    struct inbox_link link;
+    /* Owns the task. */
+    void (*run)(struct io_task *CONSUMED task);
+};
+
+struct io_loop_options {
+    unsigned index; /* position among the io threads, below 256 */
+    /* Around each wait for events, on the io thread; NULL: none. A role goes RCU-offline between. */
+    void (*before_wait)(void *context);
+    void (*after_wait)(void *context);
+    void *context;
+};
+
+struct io_loop;
+
+MUST_USE enum status io_loop_create(struct io_loop **out, const struct io_loop_options *options);
+
+/* Runs what is posted and what is closing, then frees. NULL content is accepted. */
+void io_loop_destroy(struct io_loop **loop);
+
+/* Waits for the next event, timer or wake, then runs every callback that is due. */
+void io_loop_run_once(struct io_loop *loop);
+
+/* The same without waiting. */
+void io_loop_poll(struct io_loop *loop);
+
+void io_loop_wake(struct io_loop *loop);
+void io_loop_post(struct io_loop *loop, struct io_task *CONSUMED task);
+
+unsigned io_loop_index(const struct io_loop *loop);
+uint64_t io_loop_now_ms(const struct io_loop *loop);
+uv_loop_t *BORROWED io_loop_uv(struct io_loop *loop);
+
+/* IO_LOOP_BUFFER_BYTES, each; what is in them is valid only inside one callback. */
+uint8_t *BORROWED io_loop_input_buffer(struct io_loop *loop);
+uint8_t *BORROWED io_loop_output_buffer(struct io_loop *loop);
+
+/* Bytes that sockets of this loop could not send yet. */
+size_t io_loop_bytes_in_flight(const struct io_loop *loop);
+void io_loop_add_in_flight(struct io_loop *loop, size_t bytes);
+void io_loop_remove_in_flight(struct io_loop *loop, size_t bytes);
