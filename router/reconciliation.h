@@ -59,6 +59,13 @@ struct reconciliation_answer {
 
 void reconciliation_answer_fini(struct reconciliation_answer *answer);
 
+/*
+ * The time a session is about, [from, to): the last range_ns before now - jitter_ns (messages younger
+ * than the jitter are still on their way through relay). Both sides use the initiator's, so clocks need
+ * not agree; prune the set some jitters behind the window, or the ids at its edge seem to be missing.
+ */
+struct sync_gap reconciliation_window(int64_t now_ns, int64_t range_ns, int64_t jitter_ns);
+
 /* The first payload of a session about from_ns to to_ns: one fingerprint over all of it. */
 MUST_USE enum status reconciliation_start(struct reconciliation_answer *out,
         const struct sync_set *set, const struct sync_scope *scope, struct sync_gap window);
