@@ -49,7 +49,7 @@ static ALWAYS_INLINE void store_state(const struct stream *stream, uint32_t *sta
 static ALWAYS_INLINE void load_block(struct stream *stream, const uint8_t *block)
 {
     const __m128i swap = _mm_set_epi64x(0x0c0d0e0f08090a0b, 0x0405060700010203);
-    for (int i = 0; i < 4; i++) {
+    for (size_t i = 0; i < 4; i++) {
         __m128i bytes = _mm_loadu_si128((const __m128i *)(const void *)(block + 16 * i));
         stream->words[i] = _mm_shuffle_epi8(bytes, swap);
     }

@@ -65,7 +65,7 @@ static void gives_up_the_oldest_of_a_full_bucket(void **state)
 {
     (void)state;
     for (uint32_t i = 1; i <= 5; i++) {
-        refusal_cache_insert(cache, key_of(3, i), i, 10 * i);
+        refusal_cache_insert(cache, key_of(3, i), i, 10 * (uint64_t)i);
     }
     assert_int_equal(refusal_cache_find(cache, key_of(3, 1), 60), 0);
     for (uint32_t i = 2; i <= 5; i++) {

@@ -114,6 +114,17 @@ static void equals_openssl_at_every_alignment_of_both(void **state)
     }
 }
 
+static void concatenate(uint8_t *to, const struct span *spans, size_t count)
+{
+    size_t used = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (spans[i].length > 0) {
+            memcpy(to + used, spans[i].bytes, spans[i].length);
+            used += spans[i].length;
+        }
+    }
+}
+
 static void equals_openssl_when_both_streams_share_the_message_bytes(void **state)
 {
     (void)state;
@@ -127,13 +138,7 @@ static void equals_openssl_when_both_streams_share_the_message_bytes(void **stat
                 span_of(NULL, 0),
                 span_of("\0\1\2\3\4\5\6\7", 8),
         };
-        size_t used = 0;
-        for (size_t i = 0; i < 5; i++) {
-            if (spans[i].length > 0) {
-                memcpy(concatenated + used, spans[i].bytes, spans[i].length);
-                used += spans[i].length;
-            }
-        }
+        concatenate(concatenated, spans, 5);
         assert_pair((struct sha256_pieces){.spans = &message, .count = 1}, message.bytes,
                 (struct sha256_pieces){.spans = spans, .count = 5}, concatenated);
     }

@@ -5,6 +5,7 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,7 +24,7 @@ struct object {
 };
 
 static struct shared_map *map;
-static size_t freed;
+static atomic_size_t freed; /* by the reclaimer thread */
 
 static struct object *object_of(const struct shared_map_node *node)
 {
@@ -38,7 +39,7 @@ static bool matches(const struct shared_map_node *node, struct span key)
 static void free_object(struct rcu_head *head)
 {
     rcu_reclaim_begin();
-    freed++;
+    atomic_fetch_add(&freed, 1);
     free((char *)head - offsetof(struct object, reclaim));
 }
 
@@ -70,7 +71,7 @@ static int start(void **state)
 {
     (void)state;
     rcu_register();
-    freed = 0;
+    atomic_store(&freed, 0);
     return shared_map_create(&map, matches) == STATUS_OK ? 0 : -1;
 }
 
@@ -130,7 +131,7 @@ static void removes_an_object_once(void **state)
     rcu_retire(&object->reclaim, free_object);
     rcu_turn_over();
     rcu_drain();
-    assert_int_equal(freed, 1);
+    assert_int_equal(atomic_load(&freed), 1);
 }
 
 static bool visit_once(struct shared_map_node *node, void *context)
