@@ -228,20 +228,20 @@ static bool next_of_control(
     return false;
 }
 
+/* A control message is entered, not returned: its entries come next. */
 static bool next_of_rpc(
         struct gossip_reader *reader, enum gossip_entry_kind *kind, struct span *bytes)
 {
     struct wire_field field;
     while (next_checked(&field, &reader->rest)) {
-        if (kind_of_rpc_field(kind, field.tag)) {
-            *bytes = field.bytes;
-            return true;
-        }
+        bool is_entry = kind_of_rpc_field(kind, field.tag);
+        *bytes = field.bytes;
         if (field.tag == RPC_CONTROL) {
             reader->control = field.bytes;
-            if (next_of_control(reader, kind, bytes)) {
-                return true;
-            }
+            is_entry = next_of_control(reader, kind, bytes);
+        }
+        if (is_entry) {
+            return true;
         }
     }
     return false;
