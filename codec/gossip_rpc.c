@@ -130,21 +130,39 @@ enum status gossip_reader_init(
 {
     enum status status = check_rpc(rpc);
     metrics_add(METRIC_RPCS, 1);
-    *reader = (struct gossip_reader){0};
+    reader->rest = rpc;
+    reader->control = span_of(NULL, 0);
+    reader->left = *limits;
+    reader->over_limit = 0;
+    reader->over_limit_counted = 0;
     if (status != STATUS_OK) {
         metrics_add(METRIC_RPCS_MALFORMED, 1);
-        return status;
+        reader->rest = span_of(NULL, 0);
     }
-    reader->rest = rpc;
-    memcpy(reader->entries_left, limits->entries, sizeof(reader->entries_left));
-    memcpy(reader->items_left, limits->items, sizeof(reader->items_left));
-    return STATUS_OK;
+    return status;
 }
 
 /* A field of bytes that gossip_reader_init has checked; false at the end. */
 static bool next_checked(struct wire_field *out, struct span *rest)
 {
     return rest->length > 0 && wire_next(out, rest) == STATUS_OK;
+}
+
+/* Field by field, as in waku_message.c. */
+static void clear(struct gossip_entry *entry, enum gossip_entry_kind kind)
+{
+    entry->kind = kind;
+    entry->topic = span_of(NULL, 0);
+    entry->data = span_of(NULL, 0);
+    entry->items.rest = span_of(NULL, 0);
+    entry->items.tag = 0;
+    entry->items.count = 0;
+    entry->backoff_s = 0;
+    entry->has_topic = false;
+    entry->has_data = false;
+    entry->has_signed_fields = false;
+    entry->has_backoff = false;
+    entry->subscribe = false;
 }
 
 static void decode_publish(struct gossip_entry *entry, struct span bytes)
@@ -196,22 +214,22 @@ static void decode_other(struct gossip_entry *entry, struct span bytes)
 static bool decode_entry(struct gossip_reader *reader, struct gossip_entry *entry,
         enum gossip_entry_kind kind, struct span bytes)
 {
-    if (reader->entries_left[kind] == 0) {
+    if (reader->left.entries[kind] == 0) {
         reader->over_limit++;
         return false;
     }
-    reader->entries_left[kind]--;
-    *entry = (struct gossip_entry){.kind = kind};
+    reader->left.entries[kind]--;
+    clear(entry, kind);
     if (kind == GOSSIP_PUBLISH) {
         decode_publish(entry, bytes);
         return true;
     }
     decode_other(entry, bytes);
-    if (entry->items.count > reader->items_left[kind]) {
-        reader->over_limit += entry->items.count - reader->items_left[kind];
-        entry->items.count = reader->items_left[kind];
+    if (entry->items.count > reader->left.items[kind]) {
+        reader->over_limit += entry->items.count - reader->left.items[kind];
+        entry->items.count = reader->left.items[kind];
     }
-    reader->items_left[kind] -= entry->items.count;
+    reader->left.items[kind] -= entry->items.count;
     return true;
 }
 

@@ -73,8 +73,7 @@ struct gossip_entry {
 struct gossip_reader {
     struct span rest;    /* of the RPC */
     struct span control; /* of the control message that is being read */
-    uint32_t entries_left[GOSSIP_ENTRY_KINDS];
-    uint32_t items_left[GOSSIP_ENTRY_KINDS];
+    struct gossip_limits left;
     uint32_t over_limit; /* entries and items skipped so far */
     uint32_t over_limit_counted;
 };

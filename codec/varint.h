@@ -22,17 +22,30 @@ enum {
     VARINT_MAX_BYTES = 10
 };
 
-MUST_USE enum status varint_read_long(uint64_t *out, struct span *rest);
+/* An integer at the front of some bytes and how many of them it takes, 0 when there is none. */
+struct varint {
+    uint64_t value;
+    size_t size;
+};
+
+/* The general case of varint_read. By value, so that callers keep their state in registers. */
+struct varint varint_parse(const uint8_t *bytes, size_t length);
 
 /* Takes one integer off the front of rest, which stays as it is on failure. */
 MUST_USE static inline enum status varint_read(uint64_t *out, struct span *rest)
 {
-    if (rest->length == 0 || rest->bytes[0] >= 0x80) {
-        return varint_read_long(out, rest);
+    struct varint varint = {.size = 1};
+    if (rest->length > 0 && rest->bytes[0] < 0x80) {
+        varint.value = rest->bytes[0];
+    } else {
+        varint = varint_parse(rest->bytes, rest->length);
     }
-    *out = rest->bytes[0];
-    rest->bytes++;
-    rest->length--;
+    if (varint.size == 0) {
+        return rest->length < VARINT_MAX_BYTES ? STATUS_TRUNCATED : STATUS_BAD_VARINT;
+    }
+    *out = varint.value;
+    rest->bytes += varint.size;
+    rest->length -= varint.size;
     return STATUS_OK;
 }
 

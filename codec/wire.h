@@ -33,30 +33,69 @@ enum wire_type {
 
 struct wire_field {
     uint64_t tag;
-    uint64_t number;   /* the value of VARINT; other types leave it as it is */
-    struct span bytes; /* the content of LENGTH, likewise */
+    uint64_t number;   /* the value of VARINT, else 0 */
+    struct span bytes; /* the content of LENGTH and of the fixed types */
 };
 
-MUST_USE enum status wire_next_long(struct wire_field *out, struct span *rest);
+enum {
+    WIRE_SHORT_MAX_BYTES = 5 /* of a tag and of a length */
+};
+
+MUST_USE static inline enum status wire_read_short(uint64_t *out, struct span *rest)
+{
+    size_t before = rest->length;
+    enum status status = varint_read(out, rest);
+    if (status == STATUS_OK && before - rest->length > WIRE_SHORT_MAX_BYTES) {
+        return STATUS_BAD_VARINT;
+    }
+    return status;
+}
+
+MUST_USE static inline enum status wire_take(struct span *out, struct span *rest, uint64_t length)
+{
+    if (length > rest->length) {
+        return STATUS_TRUNCATED;
+    }
+    out->bytes = rest->bytes;
+    out->length = (size_t)length;
+    rest->bytes += length;
+    rest->length -= (size_t)length;
+    return STATUS_OK;
+}
 
 /*
  * Takes one field off the front of rest, which must not be empty. STATUS_BAD_FIELD for field number
  * 0, groups and undefined wire types; STATUS_BAD_VARINT, among others for a tag or a length of more
- * than 5 bytes; STATUS_TRUNCATED.
+ * than 5 bytes; STATUS_TRUNCATED. After a failure rest is not to be read on.
+ *
+ * Inline as a whole, so that field and rest live in registers: written to memory and read back as
+ * wider words they cost more than all the rest.
  */
 MUST_USE static inline enum status wire_next(struct wire_field *out, struct span *rest)
 {
-    const uint8_t *at = rest->bytes;
-    /* Field 1 to 15 of type LENGTH and less than 128 bytes: most fields of most messages. */
-    if (rest->length < 2 || (at[0] & 0x87) != WIRE_LENGTH || at[0] < 8 || at[1] >= 0x80 ||
-            at[1] > rest->length - 2) {
-        return wire_next_long(out, rest);
+    uint64_t length;
+    out->number = 0;
+    out->bytes = span_of(NULL, 0);
+    enum status status = wire_read_short(&out->tag, rest);
+    if (status != STATUS_OK) {
+        return status;
     }
-    out->tag = at[0];
-    out->bytes = span_of(at + 2, at[1]);
-    rest->bytes += 2 + out->bytes.length;
-    rest->length -= 2 + out->bytes.length;
-    return STATUS_OK;
+    if (out->tag >> 3 == 0) {
+        return STATUS_BAD_FIELD;
+    }
+    switch (out->tag & 7) {
+    case WIRE_LENGTH:
+        status = wire_read_short(&length, rest);
+        return status == STATUS_OK ? wire_take(&out->bytes, rest, length) : status;
+    case WIRE_VARINT:
+        return varint_read(&out->number, rest);
+    case WIRE_FIXED64:
+        return wire_take(&out->bytes, rest, sizeof(uint64_t));
+    case WIRE_FIXED32:
+        return wire_take(&out->bytes, rest, sizeof(uint32_t));
+    default: /* groups, and two types that mean nothing */
+        return STATUS_BAD_FIELD;
+    }
 }
 
 /* Walks all fields of bytes without looking into them. */
