@@ -22,6 +22,10 @@
  *
  *   PUBLISH  release store of a chain link -> acquire load of it.
  *            The reader that follows the link sees the entry behind it whole.
+ *   MOVE     release store of the link that leaves an entry out -> acquire load of it.
+ *            An entry that is queued again is in its chain twice for a moment: its copy is put first,
+ *            then the old one is left out. The reader that was past the first place and does not
+ *            meet the old one any more sees that the first place has changed, and walks again.
  */
 
 struct seen_link {
@@ -225,7 +229,7 @@ static void unlink_head(struct seen_set *set)
         at = atomic_load_explicit(&link->entry, memory_order_relaxed); /* relaxed: as above */
     }
     struct seen_entry *older = atomic_load_explicit(&entry->next.entry, memory_order_relaxed);
-    atomic_store_explicit(&link->entry, older, memory_order_release); /* PUBLISH */
+    atomic_store_explicit(&link->entry, older, memory_order_release); /* MOVE */
 
     struct seen_slab **slab = slab_of(set, set->head);
     set->head = position_after(set, set->head);
@@ -293,7 +297,7 @@ void seen_set_renew(struct seen_set *set, uint32_t topic, uint64_t key)
     }
 }
 
-/* Queues the oldest entry again, as the newest. Readers find one of the two at any time. */
+/* Queues the oldest entry again, as the newest; first the copy comes, then the old one goes (MOVE). */
 static bool try_requeue_head(struct seen_set *set)
 {
     const struct seen_entry *old = entry_at(set, set->head);
@@ -332,18 +336,33 @@ bool seen_set_expire(struct seen_set *set, uint64_t now_ns)
     return true;
 }
 
-bool seen_set_contains(const struct seen_set *set, uint32_t topic, const uint8_t id[SHA256_BYTES])
+/* Walks a chain from entry to its end. */
+static bool chain_has(const struct seen_entry *entry, uint32_t topic, const uint8_t *id)
 {
-    const struct seen_link *link = chain_of(set, topic, id);
-    for (;;) {
-        const struct seen_entry *entry = atomic_load_explicit(&link->entry, memory_order_acquire);
-        if (entry == NULL) { /* PUBLISH */
-            return false;
-        }
+    while (entry != NULL) {
         if (entry->topic == topic && memcmp(entry->id, id, SHA256_BYTES) == 0) {
             return true;
         }
-        link = &entry->next;
+        entry = atomic_load_explicit(&entry->next.entry, memory_order_acquire); /* PUBLISH, MOVE */
+    }
+    return false;
+}
+
+bool seen_set_contains(const struct seen_set *set, uint32_t topic, const uint8_t id[SHA256_BYTES])
+{
+    const struct seen_link *chain = chain_of(set, topic, id);
+    const struct seen_entry *first = atomic_load_explicit(&chain->entry, memory_order_acquire);
+    for (;;) { /* PUBLISH */
+        if (chain_has(first, topic, id)) {
+            return true;
+        }
+        /* Ends unless the writer got another entry into this very chain, perhaps the one sought. */
+        const struct seen_entry *now_first =
+                atomic_load_explicit(&chain->entry, memory_order_acquire); /* PUBLISH */
+        if (now_first == first) {
+            return false;
+        }
+        first = now_first;
     }
 }
 

@@ -16,8 +16,9 @@
  * its limit the entry queued longest ago goes for each that comes, counted as METRIC_SEEN_EVICTED.
  *
  * Progress:   everything is O(1) and waits for nobody; contains follows a chain, shorter than two on
- *             average. The indexes are sized from the limit when the set is made, so nothing is
- *             ever rehashed; one allocation serves SEEN_SET_SLAB_ENTRIES entries.
+ *             average, and again if the writer has put another entry in front meanwhile. The
+ *             indexes are sized from the limit when the set is made, so nothing is ever rehashed;
+ *             one allocation serves SEEN_SET_SLAB_ENTRIES entries.
  * Ownership:  entries are copied in. Slabs whose entries have all left are retired through RCU.
  *
  *                                        writer   RCU reader, online

@@ -22,7 +22,7 @@ enum {
     MESSAGES = 150000,
     READERS = 2,
     SHORT_WINDOW = 90,
-    RENEWED_EVERY = 7
+    RENEWED_EVERY = 2
 };
 
 static struct seen_set *set;
@@ -62,6 +62,12 @@ static bool is_renewed(uint64_t number)
     return is_by_window && number % RENEWED_EVERY == 0;
 }
 
+/* The message at or after number that is renewed: with luck it is being queued again right now. */
+static uint64_t next_renewed(uint64_t number)
+{
+    return (number + RENEWED_EVERY - 1) / RENEWED_EVERY * RENEWED_EVERY;
+}
+
 static uint64_t end_of(uint64_t number)
 {
     return number + (is_renewed(number) ? 2 * window : window);
@@ -86,11 +92,13 @@ static void *read_all_the_while(void *argument)
     uint64_t random = (uint64_t)(uintptr_t)argument;
     rcu_register();
     while (!atomic_load_explicit(&is_done, memory_order_relaxed)) { /* relaxed: only a flag */
-        uint64_t newest = atomic_load_explicit(&inserted, memory_order_acquire); /* INSERTED */
-        for (int i = 0; i < 8 && newest > 0; i++) {
+        for (int i = 0; i < 16; i++) {
+            uint64_t newest = atomic_load_explicit(&inserted, memory_order_acquire); /* INSERTED */
             random = random * 6364136223846793005u + 1442695040888963407u;
-            uint64_t age = (random >> 33) % (2 * window + 20);
-            look_up(newest > age ? newest - age : newest);
+            if (newest > 2 * window) {
+                look_up(i == 0 ? newest - (random >> 33) % (2 * window)
+                               : next_renewed(newest + 1 - window));
+            }
         }
         rcu_turn_over();
     }
