@@ -111,6 +111,10 @@ void switch_close_connection(
 MUST_USE enum status switch_run_on_connection(struct net_switch *net_switch, uint64_t connection,
         void (*work)(void *context, struct connection *connection), void *context);
 
+/* Runs work on every open connection, each on its io thread. */
+void switch_visit_connections(struct net_switch *net_switch,
+        void (*work)(void *context, struct connection *connection), void *context);
+
 enum {
     STREAM_WRITE_PIECES_MAX = 4
 };

@@ -109,6 +109,33 @@ enum status switch_run_on_connection(struct net_switch *net_switch, uint64_t con
     return STATUS_OK;
 }
 
+static void run_visit(struct io_task *task)
+{
+    struct command command = take(task);
+    struct slot_table *connections = &command.shard->connections;
+    for (uint32_t i = 0; i < connections->capacity; i++) {
+        struct connection *connection = slot_table_at(connections, i);
+        if (connection != NULL && connection->state == CONNECTION_OPEN) {
+            command.work(command.context, connection);
+        }
+    }
+}
+
+void switch_visit_connections(struct net_switch *net_switch,
+        void (*work)(void *context, struct connection *connection), void *context)
+{
+    for (size_t i = 0; i < net_switch->shard_count; i++) {
+        struct command *command = command_create(net_switch, run_visit);
+        if (command == NULL) {
+            return;
+        }
+        command->shard = &net_switch->shards[i];
+        command->work = work;
+        command->context = context;
+        io_loop_post(command->shard->loop, &command->task);
+    }
+}
+
 static void run_write(struct io_task *task)
 {
     struct stream_write *write = (struct stream_write *)task;

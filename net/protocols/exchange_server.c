@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: MIT */
+#include <assert.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "net/protocols/exchange_private.h"
+#include "net/protocols/prefixed_reader.h"
+
+struct exchange {
+    const struct exchange_server *server;
+    struct stream *stream;
+    struct prefixed_reader reader;
+    void *context;
+    bool is_requested; /* and not answered yet */
+};
+
+static uint64_t timeout_of(const struct exchange_server *server)
+{
+    return server->timeout_ms == 0 ? EXCHANGE_TIMEOUT_MS : server->timeout_ms;
+}
+
+static enum status on_opened(struct stream *stream)
+{
+    const struct exchange_server *server = stream_context(stream);
+    struct exchange *exchange = memory_allocate_zeroed(sizeof(*exchange));
+    stream_set_context(stream, exchange);
+    if (exchange == NULL) {
+        return STATUS_NO_MEMORY;
+    }
+    exchange->server = server;
+    exchange->stream = stream;
+    prefixed_reader_init(&exchange->reader, server->request_max);
+    /* No timeout yet: clients open streams ahead and use them later. */
+    return STATUS_OK;
+}
+
+static size_t on_reserve(struct stream *stream, size_t wanted, uint8_t **to)
+{
+    struct exchange *exchange = stream_context(stream);
+    return prefixed_reader_reserve(&exchange->reader, wanted, to);
+}
+
+static void on_commit(struct stream *stream, size_t n)
+{
+    struct exchange *exchange = stream_context(stream);
+    stream_consumed(stream, n);
+    enum status status = prefixed_reader_commit(&exchange->reader, n);
+    if (status != STATUS_OK) {
+        stream_reset(stream, status);
+        return;
+    }
+    stream_set_timeout(stream, timeout_of(exchange->server));
+    if (prefixed_reader_is_done(&exchange->reader)) {
+        exchange->is_requested = true;
+        exchange->server->requested(
+                exchange->server->context, exchange, prefixed_reader_message(&exchange->reader));
+    }
+}
+
+static void on_remote_closed(struct stream *stream)
+{
+    struct exchange *exchange = stream_context(stream);
+    if (!prefixed_reader_is_done(&exchange->reader)) {
+        /* No request came: an idle stream is given back, a cut one is as good as none. */
+        stream_close_write(stream);
+    }
+}
+
+static void on_closed(struct stream *stream, enum status reason)
+{
+    (void)reason;
+    struct exchange *exchange = stream_context(stream);
+    if (exchange == NULL) {
+        return;
+    }
+    if (exchange->is_requested && exchange->server->abandoned != NULL) {
+        exchange->server->abandoned(exchange->server->context, exchange);
+    }
+    prefixed_reader_fini(&exchange->reader);
+    memory_free(exchange);
+}
+
+static const struct stream_events events = {
+        .opened = on_opened,
+        .reserve = on_reserve,
+        .commit = on_commit,
+        .remote_closed = on_remote_closed,
+        .closed = on_closed,
+};
+
+enum status exchange_serve(struct net_switch *net_switch, const struct exchange_server *server)
+{
+    struct protocol protocol = {
+            .id = server->id,
+            .events = &events,
+            .context = (void *)(uintptr_t)server,
+            .inbound_max = server->inbound_max == 0 ? EXCHANGE_INBOUND_MAX : server->inbound_max,
+    };
+    return switch_add_protocol(net_switch, &protocol);
+}
+
+struct stream *exchange_stream(const struct exchange *exchange)
+{
+    return exchange->stream;
+}
+
+void exchange_set_context(struct exchange *exchange, void *context)
+{
+    exchange->context = context;
+}
+
+void *exchange_context(const struct exchange *exchange)
+{
+    return exchange->context;
+}
+
+void exchange_answer(struct exchange *exchange, const struct muxer_piece pieces[], size_t count)
+{
+    assert(exchange->is_requested);
+    exchange->is_requested = false;
+    stream_set_timeout(exchange->stream, timeout_of(exchange->server));
+    enum status status = exchange_write(exchange->stream, pieces, count);
+    if (status != STATUS_OK) {
+        stream_reset(exchange->stream, status);
+    }
+}
+
+void exchange_answer_copy(struct exchange *exchange, struct span message)
+{
+    uint8_t *copy = memory_allocate(message.length + 1);
+    if (copy == NULL) {
+        exchange_refuse(exchange, STATUS_NO_MEMORY);
+        return;
+    }
+    memcpy(copy, message.bytes, message.length);
+    struct muxer_piece piece = {
+            .bytes = span_of(copy, message.length), .release = memory_free, .owner = copy};
+    exchange_answer(exchange, &piece, 1);
+}
+
+void exchange_refuse(struct exchange *exchange, enum status reason)
+{
+    exchange->is_requested = false;
+    stream_reset(exchange->stream, reason);
+}

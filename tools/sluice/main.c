@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: MIT */
+
+/* The program `sluice`: one executable, a subcommand for each thing it does. */
+
+#include <stdio.h>
+#include <string.h>
+
+#include "tools/sluice/commands.h"
+
+struct command {
+    const char *name;
+    const char *help;
+    int (*run)(int argc, char **argv);
+};
+
+static const struct command commands[] = {
+        {"key", "new|show: make a key file, or print the peer id of one", command_key},
+        {"ping", "measure the round trip to a libp2p peer", command_ping},
+        {"serve-echo", "send back what peers send, for tests", command_serve_echo},
+};
+
+static void print_help(FILE *out)
+{
+    fprintf(out, "usage: sluice COMMAND [OPTIONS]\n\n");
+    for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
+        fprintf(out, "  %-12s %s\n", commands[i].name, commands[i].help);
+    }
+    fprintf(out, "\nsluice COMMAND --help tells more.\n");
+}
+
+int main(int argc, char **argv)
+{
+    if (argc < 2) {
+        print_help(stderr);
+        return 2;
+    }
+    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "help") == 0) {
+        print_help(stdout);
+        return 0;
+    }
+    for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
+        if (strcmp(argv[1], commands[i].name) == 0) {
+            return commands[i].run(argc - 2, argv + 2);
+        }
+    }
+    fprintf(stderr, "sluice: unknown command %s\n", argv[1]);
+    print_help(stderr);
+    return 2;
+}
