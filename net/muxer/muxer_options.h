@@ -10,6 +10,9 @@ struct muxer_events {
     /* Inbound. Without muxer_stream_set_events the stream is pending and its bytes are held. */
     void (*stream_opened)(void *context, struct muxer_stream *stream);
 
+    /* A stream that is pending is gone again: the peer reset it or the connection ended. */
+    void (*pending_lost)(void *context, struct muxer_stream *stream);
+
     /* muxer_output has something, at the end of a call; not again before muxer_output ran dry. */
     void (*output_ready)(void *context);
 

@@ -146,7 +146,8 @@ static void give_streams(struct output *output)
         struct muxer_stream *stream = TAILQ_FIRST(&muxer->ready);
         size_t max = turn_bytes(output, stream);
         bool has_bytes = stream->out.unsent_bytes > 0;
-        if (has_bytes && (max == 0 || output->max_pieces - output->count < 2)) {
+        size_t spans = header_continues(output) ? 1 : 2;
+        if (has_bytes && (max == 0 || output->max_pieces - output->count < spans)) {
             return;
         }
         if (has_bytes) {

@@ -218,9 +218,12 @@ static void unlink_stream(struct muxer_stream *stream)
 
 void muxer_stream_end(struct muxer_stream *stream, enum status reason)
 {
+    const struct muxer_options *options = &stream->muxer->options;
     unlink_stream(stream);
     if (!is_pending(stream)) {
         stream->events->reset(stream->context, reason);
+    } else if (options->events.pending_lost != NULL) {
+        options->events.pending_lost(options->context, stream);
     }
 }
 

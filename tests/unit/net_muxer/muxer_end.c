@@ -45,6 +45,9 @@ static size_t reserve(void *context, size_t wanted, uint8_t **to)
         return 0;
     }
     size_t n = stream->reserve_max > 0 ? stream->reserve_max : wanted;
+    if (stream->has_allowance) {
+        n = n < stream->allowance ? n : stream->allowance;
+    }
     grow(stream, stream->length + n);
     *to = stream->bytes + stream->length;
     return n;
@@ -55,6 +58,9 @@ static void commit(void *context, size_t n)
     struct end_stream *stream = context;
     size_t start = stream->length;
     stream->length += n;
+    if (stream->has_allowance) {
+        stream->allowance -= n;
+    }
     if (stream->echoes) {
         enum status status = end_write(stream, stream->bytes + start, n);
         assert(status == STATUS_OK);
@@ -139,6 +145,7 @@ static void opened(void *context, struct muxer_stream *muxer_stream)
     struct end *end = context;
     struct end_stream *stream = add_stream(end);
     stream->stream = muxer_stream;
+    stream->id = muxer_stream_id(muxer_stream);
     stream->echoes = end->inbound_echoes;
     stream->is_stopped = end->inbound_stops;
     stream->reserve_max = end->inbound_reserve_max;
@@ -149,6 +156,18 @@ static void opened(void *context, struct muxer_stream *muxer_stream)
     if (end->on_opened != NULL) {
         end->on_opened(stream);
     }
+}
+
+static void pending_lost(void *context, struct muxer_stream *muxer_stream)
+{
+    struct end *end = context;
+    struct end_stream *stream = end->streams;
+    while (stream->stream != muxer_stream) {
+        stream = stream->next;
+    }
+    stream->reset++;
+    stream->reason = STATUS_RESET;
+    gone(stream);
 }
 
 static void output_ready(void *context)
@@ -181,6 +200,7 @@ void end_init(struct end *end, enum muxer_kind kind, bool is_initiator,
     struct muxer_options options = limits == NULL ? (struct muxer_options){0} : *limits;
     options.events = (struct muxer_events){
             .stream_opened = opened,
+            .pending_lost = pending_lost,
             .output_ready = output_ready,
             .pause = pause_reading,
             .peer_went_away = went_away,
@@ -207,6 +227,11 @@ enum status end_try_open(struct end *end, struct end_stream **out)
 {
     struct end_stream *stream = add_stream(end);
     enum status status = muxer_open_stream(end->muxer, &stream->stream, &stream_events, stream);
+    if (status == STATUS_OK) {
+        stream->id = muxer_stream_id(stream->stream);
+        stream->is_outbound = true;
+        stream->is_accepted = true;
+    }
     count_open(end);
     *out = stream;
     return status;
@@ -222,6 +247,7 @@ struct end_stream *end_open(struct end *end)
 
 void end_accept(struct end_stream *stream)
 {
+    stream->is_accepted = true;
     muxer_stream_set_events(stream->stream, &stream_events, stream);
 }
 

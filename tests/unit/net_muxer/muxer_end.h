@@ -15,6 +15,9 @@ struct end_stream {
     struct end *end;
     struct end_stream *next;
     struct muxer_stream *stream; /* NULL when gone */
+    uint64_t id;
+    bool is_outbound;
+    bool is_accepted;
 
     uint8_t *bytes; /* all that was received, in order */
     size_t length;
@@ -23,8 +26,10 @@ struct end_stream {
     /* how it behaves */
     size_t reserve_max; /* 0: as much as is wanted */
     bool is_stopped;    /* reserves nothing */
-    bool keeps;         /* consumes nothing by itself */
-    bool echoes;        /* writes back what comes, closes when the peer does */
+    bool has_allowance; /* reserves at most allowance bytes, which it lowers */
+    size_t allowance;
+    bool keeps;  /* consumes nothing by itself */
+    bool echoes; /* writes back what comes, closes when the peer does */
 
     /* what happened */
     unsigned remote_closed;
