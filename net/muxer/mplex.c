@@ -70,6 +70,11 @@ static size_t missing_header(const uint8_t *bytes, size_t length)
     return second > 0 || length - first >= LENGTH_MAX ? 0 : 1;
 }
 
+static void refuse_frame(struct muxer *muxer)
+{
+    muxer_fail(muxer, STATUS_BAD_FRAME, MUXER_GO_AWAY_PROTOCOL_ERROR);
+}
+
 static void take_message(struct muxer *muxer, struct muxer_stream *stream, size_t length)
 {
     if (stream == NULL || stream->remote_is_closed) {
@@ -93,7 +98,7 @@ static void take_event(
     }
 }
 
-static enum status take_frame(struct muxer *muxer, uint64_t header, size_t length)
+static void take_frame(struct muxer *muxer, uint64_t header, size_t length)
 {
     enum frame_flag flag = (enum frame_flag)(header & FLAG_MASK);
     bool is_from_receiver = flag % 2 == 1;
@@ -103,7 +108,8 @@ static enum status take_frame(struct muxer *muxer, uint64_t header, size_t lengt
     switch (flag) {
     case FLAG_NEW_STREAM:
         if (stream != NULL) {
-            return muxer_fail(muxer, STATUS_BAD_FRAME, MUXER_GO_AWAY_PROTOCOL_ERROR);
+            refuse_frame(muxer);
+            return;
         }
         muxer_begin_body(muxer, NULL, length, false);
         (void)muxer_stream_take_inbound(muxer, key);
@@ -119,22 +125,23 @@ static enum status take_frame(struct muxer *muxer, uint64_t header, size_t lengt
         take_event(muxer, stream, flag, length);
         break;
     }
-    return muxer->failure;
 }
 
-static enum status take_header(struct muxer *muxer, const uint8_t *bytes, size_t length)
+static void take_header(struct muxer *muxer, const uint8_t *bytes, size_t length)
 {
     size_t first = varint_length(bytes, length);
     size_t second = first == 0 ? 0 : varint_length(bytes + first, length - first);
     if (first == 0 || first > VARINT_MAX || second == 0) {
-        return muxer_fail(muxer, STATUS_BAD_FRAME, MUXER_GO_AWAY_PROTOCOL_ERROR);
+        refuse_frame(muxer);
+        return;
     }
     uint64_t header = load_varint(bytes, first);
     uint64_t body = load_varint(bytes + first, second);
     if ((header & FLAG_MASK) > FLAG_RESET_INITIATOR || body > MPLEX_MESSAGE_MAX) {
-        return muxer_fail(muxer, STATUS_BAD_FRAME, MUXER_GO_AWAY_PROTOCOL_ERROR);
+        refuse_frame(muxer);
+        return;
     }
-    return take_frame(muxer, header, (size_t)body);
+    take_frame(muxer, header, (size_t)body);
 }
 
 /* key holds who opened the stream, which is what the flags come in pairs for. */

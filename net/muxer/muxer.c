@@ -111,7 +111,7 @@ void muxer_destroy(struct muxer **muxer)
 static void free_muxer(struct muxer *muxer)
 {
     stream_table_fini(&muxer->streams);
-    memory_free(muxer->answers.slots);
+    answer_queue_fini(&muxer->answers);
     memory_free(muxer->scratch);
     memory_free(muxer);
 }
@@ -171,7 +171,7 @@ void muxer_leave(struct muxer *muxer)
     }
 }
 
-enum status muxer_fail(struct muxer *muxer, enum status status, enum muxer_go_away reason)
+void muxer_fail(struct muxer *muxer, enum status status, enum muxer_go_away reason)
 {
     if (muxer->failure == STATUS_OK) {
         metrics_add(METRIC_MUXER_FAILURES, 1);
@@ -180,7 +180,6 @@ enum status muxer_fail(struct muxer *muxer, enum status status, enum muxer_go_aw
         muxer->go_away_unsent = muxer->protocol->has_windows;
         muxer->go_away_reason = reason;
     }
-    return muxer->failure;
 }
 
 void muxer_go_away(struct muxer *muxer, enum muxer_go_away reason)
@@ -195,37 +194,16 @@ void muxer_go_away(struct muxer *muxer, enum muxer_go_away reason)
     muxer_leave(muxer);
 }
 
-static enum status grow_answers(struct answer_queue *answers)
-{
-    size_t capacity = answers->capacity == 0 ? 8 : answers->capacity * 2;
-    struct muxer_answer *slots = memory_allocate(capacity * sizeof(*slots));
-    if (slots == NULL) {
-        return STATUS_NO_MEMORY;
-    }
-    for (size_t i = 0; i < answers->count; i++) {
-        slots[i] = answers->slots[(answers->head + i) & (answers->capacity - 1)];
-    }
-    memory_free(answers->slots);
-    answers->slots = slots;
-    answers->capacity = capacity;
-    answers->head = 0;
-    return STATUS_OK;
-}
-
 void muxer_answer(struct muxer *muxer, enum answer_kind kind, uint64_t value)
 {
-    struct answer_queue *answers = &muxer->answers;
-    if (answers->count >= muxer->options.answers_max) {
-        (void)muxer_fail(muxer, STATUS_LIMIT_REACHED, MUXER_GO_AWAY_PROTOCOL_ERROR);
+    if (muxer->answers.count >= muxer->options.answers_max) {
+        muxer_fail(muxer, STATUS_LIMIT_REACHED, MUXER_GO_AWAY_PROTOCOL_ERROR);
         return;
     }
-    if (answers->count == answers->capacity && grow_answers(answers) != STATUS_OK) {
-        (void)muxer_fail(muxer, STATUS_NO_MEMORY, MUXER_GO_AWAY_INTERNAL_ERROR);
-        return;
+    const struct muxer_answer answer = {.kind = kind, .value = value};
+    if (answer_queue_push(&muxer->answers, answer) != STATUS_OK) {
+        muxer_fail(muxer, STATUS_NO_MEMORY, MUXER_GO_AWAY_INTERNAL_ERROR);
     }
-    size_t i = (answers->head + answers->count) & (answers->capacity - 1);
-    answers->slots[i] = (struct muxer_answer){.kind = kind, .value = value};
-    answers->count++;
 }
 
 void muxer_want_ping(struct muxer *muxer)
@@ -281,12 +259,12 @@ enum status muxer_tick(struct muxer *muxer, uint64_t now_ns)
         return muxer->failure;
     }
     muxer_enter(muxer);
-    enum status status = STATUS_OK;
     if (ping_is_late(muxer)) {
-        status = muxer_fail(muxer, STATUS_TIMED_OUT, MUXER_GO_AWAY_NORMAL);
+        muxer_fail(muxer, STATUS_TIMED_OUT, MUXER_GO_AWAY_NORMAL);
     } else if (now_ns - muxer->heard_ns >= muxer->options.keep_alive_ns) {
         muxer_want_ping(muxer);
     }
+    enum status status = muxer->failure;
     muxer_leave(muxer);
     return status;
 }

@@ -10,6 +10,10 @@
 #include "base/memory.h"
 #include "net/muxer/muxer_private.h"
 
+enum {
+    SCRATCH_BYTES = MUXER_HEADER_MAX * MUXER_FRAMES_MAX
+};
+
 struct output {
     struct muxer *muxer;
     struct span *pieces;
@@ -79,12 +83,9 @@ static void give_session(struct output *output)
         muxer->ping_is_out = true;
         muxer->ping_sent_ns = muxer->now_ns;
     }
-    struct answer_queue *answers = &muxer->answers;
-    while (answers->count > 0 && has_room(output)) {
-        const struct muxer_answer *answer = &answers->slots[answers->head];
-        add_header(output, muxer->protocol->write_answer(answer, output->header));
-        answers->head = (answers->head + 1) & (answers->capacity - 1);
-        answers->count--;
+    struct muxer_answer answer;
+    while (has_room(output) && answer_queue_try_pop(&muxer->answers, &answer)) {
+        add_header(output, muxer->protocol->write_answer(&answer, output->header));
     }
 }
 
@@ -182,9 +183,9 @@ size_t muxer_output(struct muxer *muxer, struct span pieces[], size_t max_pieces
         return 0;
     }
     if (muxer->scratch == NULL) {
-        muxer->scratch = memory_allocate(MUXER_HEADER_MAX * MUXER_FRAMES_MAX);
+        muxer->scratch = memory_allocate(SCRATCH_BYTES);
         if (muxer->scratch == NULL) {
-            (void)muxer_fail(muxer, STATUS_NO_MEMORY, MUXER_GO_AWAY_INTERNAL_ERROR);
+            muxer_fail(muxer, STATUS_NO_MEMORY, MUXER_GO_AWAY_INTERNAL_ERROR);
             return 0;
         }
     }
@@ -194,7 +195,7 @@ size_t muxer_output(struct muxer *muxer, struct span pieces[], size_t max_pieces
             .max_pieces = max_pieces,
             .bytes_left = max_bytes,
             .header = muxer->scratch,
-            .headers_end = muxer->scratch + (size_t)MUXER_HEADER_MAX * MUXER_FRAMES_MAX,
+            .headers_end = muxer->scratch + SCRATCH_BYTES,
     };
     give_session(&output);
     if (muxer->failure == STATUS_OK) {

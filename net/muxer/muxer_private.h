@@ -12,19 +12,13 @@
 
 #include <sys/queue.h>
 
+#include "net/muxer/answer_queue.h"
 #include "net/muxer/held_bytes.h"
 #include "net/muxer/muxer.h"
 #include "net/muxer/muxer_options.h"
+#include "net/muxer/muxer_protocol.h"
 #include "net/muxer/piece_queue.h"
 #include "net/muxer/stream_table.h"
-
-enum {
-    MUXER_HEADER_MAX = 16, /* bytes of a frame header of either protocol */
-    MUXER_FRAMES_MAX = 64, /* frame headers in one output */
-    MUXER_OUTPUT_MIN = 32, /* bytes: a smaller room is not worth a frame */
-    YAMUX_INITIAL_WINDOW = 262144,
-    MPLEX_MESSAGE_MAX = 1 << 20
-};
 
 struct muxer_stream {
     struct muxer *muxer;
@@ -67,47 +61,6 @@ struct muxer_stream {
 
 TAILQ_HEAD(stream_queue, muxer_stream);
 SLIST_HEAD(stream_stack, muxer_stream);
-
-enum answer_kind {
-    ANSWER_RESET,
-    ANSWER_PING,
-    ANSWER_PING_REQUEST,
-    ANSWER_GO_AWAY
-};
-
-/* A frame that belongs to no living stream. */
-struct muxer_answer {
-    uint64_t value; /* key, the ping's number, or the reason */
-    enum answer_kind kind;
-};
-
-struct answer_queue {
-    struct muxer_answer *slots;
-    size_t capacity;
-    size_t head;
-    size_t count;
-};
-
-/*
- * What the two protocols do differently. Writers return the bytes written, at most
- * MUXER_HEADER_MAX; write_control 0 when there is no news any more.
- */
-struct muxer_protocol {
-    const char *id;
-    bool has_windows;
-
-    /* Bytes of the header still missing, at least; 0 = complete. */
-    size_t (*missing_header)(const uint8_t *bytes, size_t length);
-    enum status (*take_header)(struct muxer *muxer, const uint8_t *bytes, size_t length);
-
-    size_t (*write_data_header)(const struct muxer_stream *stream, size_t length, uint8_t *out);
-    size_t (*write_close)(const struct muxer_stream *stream, uint8_t *out);
-    size_t (*write_control)(struct muxer_stream *stream, uint8_t *out);
-    size_t (*write_answer)(const struct muxer_answer *answer, uint8_t *out);
-};
-
-extern const struct muxer_protocol yamux_protocol;
-extern const struct muxer_protocol mplex_protocol;
 
 struct muxer {
     const struct muxer_protocol *protocol;
@@ -163,7 +116,7 @@ struct muxer {
 /* muxer.c */
 void muxer_enter(struct muxer *muxer);
 void muxer_leave(struct muxer *muxer);
-enum status muxer_fail(struct muxer *muxer, enum status status, enum muxer_go_away reason);
+void muxer_fail(struct muxer *muxer, enum status status, enum muxer_go_away reason);
 void muxer_answer(struct muxer *muxer, enum answer_kind kind, uint64_t value);
 void muxer_want_ping(struct muxer *muxer);
 void muxer_take_ping_answer(struct muxer *muxer, uint32_t number);
@@ -173,7 +126,6 @@ void muxer_take_go_away(struct muxer *muxer, uint32_t reason);
 void muxer_begin_body(struct muxer *muxer, struct muxer_stream *stream, size_t length, bool closes);
 
 /* muxer_stream.c */
-
 /* A stream the peer opens: NULL when it was refused or is gone again after the callback. */
 struct muxer_stream *muxer_stream_take_inbound(struct muxer *muxer, uint64_t key);
 void muxer_stream_take_acknowledgement(struct muxer_stream *stream);

@@ -104,44 +104,38 @@ static void take_body(struct muxer *muxer, struct muxer_source *source)
         delivered = deliver(stream, source, wanted);
         stream->is_delivering = false;
     }
-    if (delivered == 0 && !stream->is_dead && !muxer->is_dying) {
+    if (delivered == 0 && !stream->is_dead) {
         hold(stream, source, wanted);
+    }
+    if (muxer->body_remaining == 0) {
+        end_body(muxer);
     }
 }
 
-static enum status take_header(struct muxer *muxer, struct muxer_source *source)
+static void take_header(struct muxer *muxer, struct muxer_source *source)
 {
     size_t missing = muxer->protocol->missing_header(muxer->header, muxer->header_length);
     size_t n = smaller(missing, source->remaining);
     read_source(source, muxer->header + muxer->header_length, n);
     muxer->header_length += n;
     if (muxer->protocol->missing_header(muxer->header, muxer->header_length) > 0) {
-        return STATUS_OK;
+        return;
     }
     size_t length = muxer->header_length;
     muxer->header_length = 0;
-    return muxer->protocol->take_header(muxer, muxer->header, length);
+    muxer->protocol->take_header(muxer, muxer->header, length);
 }
 
 static enum status receive_all(struct muxer *muxer, struct muxer_source *source)
 {
-    while (source->remaining > 0) {
-        if (muxer->is_dying) {
-            return STATUS_CLOSED;
-        }
+    while (source->remaining > 0 && muxer->failure == STATUS_OK && !muxer->is_dying) {
         if (muxer->body_remaining > 0) {
             take_body(muxer, source);
-            if (muxer->body_remaining == 0) {
-                end_body(muxer);
-            }
         } else {
-            (void)take_header(muxer, source);
-        }
-        if (muxer->failure != STATUS_OK) {
-            return muxer->failure;
+            take_header(muxer, source);
         }
     }
-    return muxer->is_dying ? STATUS_CLOSED : STATUS_OK;
+    return muxer->is_dying ? STATUS_CLOSED : muxer->failure;
 }
 
 enum status muxer_receive(struct muxer *muxer, struct muxer_source *source)

@@ -81,7 +81,7 @@ struct muxer_stream *muxer_stream_take_inbound(struct muxer *muxer, uint64_t key
     }
     struct muxer_stream *stream = create_stream(muxer, key);
     if (stream == NULL) {
-        (void)muxer_fail(muxer, STATUS_NO_MEMORY, MUXER_GO_AWAY_INTERNAL_ERROR);
+        muxer_fail(muxer, STATUS_NO_MEMORY, MUXER_GO_AWAY_INTERNAL_ERROR);
         return NULL;
     }
     muxer->pending_count++;

@@ -70,9 +70,9 @@ static size_t write_frame(const struct frame *frame, uint8_t *out)
     return HEADER_BYTES;
 }
 
-static enum status refuse_frame(struct muxer *muxer)
+static void refuse_frame(struct muxer *muxer)
 {
-    return muxer_fail(muxer, STATUS_BAD_FRAME, MUXER_GO_AWAY_PROTOCOL_ERROR);
+    muxer_fail(muxer, STATUS_BAD_FRAME, MUXER_GO_AWAY_PROTOCOL_ERROR);
 }
 
 static size_t missing_header(const uint8_t *bytes, size_t length)
@@ -81,14 +81,13 @@ static size_t missing_header(const uint8_t *bytes, size_t length)
     return HEADER_BYTES - length;
 }
 
-static enum status take_ping(struct muxer *muxer, const struct frame *frame)
+static void take_ping(struct muxer *muxer, const struct frame *frame)
 {
     if ((frame->flags & FLAG_OPEN) != 0) {
         muxer_answer(muxer, ANSWER_PING, frame->length);
     } else {
         muxer_take_ping_answer(muxer, frame->length);
     }
-    return muxer->failure;
 }
 
 /* The dialler's ids are odd. */
@@ -98,82 +97,92 @@ static bool is_peers_id(const struct muxer *muxer, uint32_t id)
 }
 
 /* A body nobody wants: still no longer than any window that was ever granted. */
-static enum status skip_frame(struct muxer *muxer, const struct frame *frame)
+static void skip_frame(struct muxer *muxer, const struct frame *frame)
 {
     if (frame->type == TYPE_DATA) {
         if (frame->length > muxer->options.window_max) {
-            return muxer_fail(muxer, STATUS_WINDOW_OVERRUN, MUXER_GO_AWAY_PROTOCOL_ERROR);
+            muxer_fail(muxer, STATUS_WINDOW_OVERRUN, MUXER_GO_AWAY_PROTOCOL_ERROR);
+            return;
         }
         muxer_begin_body(muxer, NULL, frame->length, false);
     }
-    return STATUS_OK;
 }
 
-static enum status take_data(struct muxer_stream *stream, const struct frame *frame)
+static void take_data(struct muxer_stream *stream, const struct frame *frame)
 {
     struct muxer *muxer = stream->muxer;
     if (stream->remote_is_closed) {
         metrics_add(METRIC_MUXER_LATE_FRAMES, 1);
-        return skip_frame(muxer, frame);
+        skip_frame(muxer, frame);
+        return;
     }
     if (frame->length > stream->receive_window) {
-        return muxer_fail(muxer, STATUS_WINDOW_OVERRUN, MUXER_GO_AWAY_PROTOCOL_ERROR);
+        muxer_fail(muxer, STATUS_WINDOW_OVERRUN, MUXER_GO_AWAY_PROTOCOL_ERROR);
+        return;
     }
     stream->receive_window -= frame->length;
     muxer_stream_offer_credit(stream);
     muxer_begin_body(muxer, stream, frame->length, (frame->flags & FLAG_CLOSE) != 0);
-    return STATUS_OK;
 }
 
-static enum status take_stream_frame(struct muxer_stream *stream, const struct frame *frame)
+static void take_stream_frame(struct muxer_stream *stream, const struct frame *frame)
 {
     /* with or without the flag: the peer knows the stream */
     muxer_stream_take_acknowledgement(stream);
     if (frame->type == TYPE_DATA) {
-        return take_data(stream, frame);
+        take_data(stream, frame);
+        return;
     }
     muxer_stream_take_window(stream, frame->length);
     if ((frame->flags & FLAG_CLOSE) != 0) {
         muxer_stream_take_close(stream);
     }
-    return STATUS_OK;
 }
 
-static enum status take_session_frame(struct muxer *muxer, const struct frame *frame)
+static void take_session_frame(struct muxer *muxer, const struct frame *frame)
 {
     if (frame->type == TYPE_PING) {
-        return take_ping(muxer, frame);
+        take_ping(muxer, frame);
+    } else {
+        muxer_take_go_away(muxer, frame->length);
     }
-    muxer_take_go_away(muxer, frame->length);
-    return STATUS_OK;
 }
 
-static enum status take_header(struct muxer *muxer, const uint8_t *bytes, size_t length)
+static void take_frame(struct muxer *muxer, const struct frame *frame)
 {
-    (void)length;
-    const struct frame frame = parse_frame(bytes);
-    if (frame.version != VERSION || frame.type > TYPE_GO_AWAY) {
-        return refuse_frame(muxer);
-    }
-    if (frame.type == TYPE_PING || frame.type == TYPE_GO_AWAY) {
-        return take_session_frame(muxer, &frame);
-    }
-    struct muxer_stream *stream = stream_table_find(&muxer->streams, frame.id);
-    if ((frame.flags & FLAG_OPEN) != 0) {
-        if (frame.id == 0 || stream != NULL || !is_peers_id(muxer, frame.id)) {
-            return refuse_frame(muxer);
+    struct muxer_stream *stream = stream_table_find(&muxer->streams, frame->id);
+    if ((frame->flags & FLAG_OPEN) != 0) {
+        if (stream != NULL || !is_peers_id(muxer, frame->id)) {
+            refuse_frame(muxer);
+            return;
         }
-        stream = muxer_stream_take_inbound(muxer, frame.id);
-    } else if (frame.id == 0) {
-        return refuse_frame(muxer);
+        stream = muxer_stream_take_inbound(muxer, frame->id);
     } else if (stream == NULL) {
         metrics_add(METRIC_MUXER_LATE_FRAMES, 1);
     }
-    if (stream != NULL && (frame.flags & FLAG_RESET) != 0) {
+    if (stream != NULL && (frame->flags & FLAG_RESET) != 0) {
         muxer_stream_take_reset(stream);
         stream = NULL;
     }
-    return stream == NULL ? skip_frame(muxer, &frame) : take_stream_frame(stream, &frame);
+    if (stream == NULL) {
+        skip_frame(muxer, frame);
+    } else {
+        take_stream_frame(stream, frame);
+    }
+}
+
+static void take_header(struct muxer *muxer, const uint8_t *bytes, size_t length)
+{
+    (void)length;
+    const struct frame frame = parse_frame(bytes);
+    bool is_session = frame.type == TYPE_PING || frame.type == TYPE_GO_AWAY;
+    if (frame.version != VERSION || frame.type > TYPE_GO_AWAY || (frame.id == 0 && !is_session)) {
+        refuse_frame(muxer);
+    } else if (is_session) {
+        take_session_frame(muxer, &frame);
+    } else {
+        take_frame(muxer, &frame);
+    }
 }
 
 static size_t write_data_header(const struct muxer_stream *stream, size_t length, uint8_t *out)

@@ -70,21 +70,21 @@ static void carries_echo_streams_both_ways_over_a_small_link(void **state)
 {
     (void)state;
     enum {
-        STREAMS = 12,
+        STREAMS_BOTH = 24,
         BYTES = 300000
     };
     for (int i = 0; i < 2; i++) {
         struct link *link = link_create(kinds[i], 10240, NULL);
-        struct end_stream *streams[2 * STREAMS];
+        struct end_stream *streams[STREAMS_BOTH];
         link->a.inbound_echoes = true;
         link->b.inbound_echoes = true;
-        for (size_t k = 0; k < 2 * STREAMS; k++) {
+        for (size_t k = 0; k < STREAMS_BOTH; k++) {
             streams[k] = end_open(k % 2 == 0 ? &link->a : &link->b);
             assert_int_equal(end_write_pattern(streams[k], k, BYTES), STATUS_OK);
             muxer_stream_close_write(streams[k]->stream);
         }
         link_run(link);
-        for (size_t k = 0; k < 2 * STREAMS; k++) {
+        for (size_t k = 0; k < STREAMS_BOTH; k++) {
             assert_int_equal(streams[k]->length, BYTES);
             assert_true(end_has_pattern(streams[k], k));
             assert_int_equal(streams[k]->closed, 1);
@@ -192,7 +192,7 @@ static void returns_no_credit_before_bytes_are_consumed(void **state)
     link_run(link);
     struct end_stream *reader = link->b.streams;
     reader->keeps = true;
-    assert_int_equal(end_write_pattern(writer, 0, 2 * WINDOW), STATUS_OK);
+    assert_int_equal(end_write_pattern(writer, 0, (size_t)2 * WINDOW), STATUS_OK);
     link_run(link);
     assert_int_equal(reader->length, WINDOW);
     /* seven eighths may be kept for good, as long as the rest is consumed */
@@ -212,7 +212,7 @@ static void returns_no_credit_before_bytes_are_consumed(void **state)
 static void run_with_round_trip(struct link *link, uint64_t half_ns)
 {
     uint64_t now = 1;
-    uint8_t *frames = malloc(WINDOW * 80);
+    uint8_t *frames = malloc((size_t)WINDOW * 80);
     assert_non_null(frames);
     while (muxer_queued(link->a.muxer) > 0) {
         size_t length = 0;
@@ -258,6 +258,18 @@ static void enlarges_the_window_that_limits_the_sender_up_to_its_cap(void **stat
     assert_in_range(window_after_transfer(&shared), (WINDOW + 100000) / 2, WINDOW + 100000);
 }
 
+/* The difference between the stream of end that received most and the one that received least. */
+static size_t spread_of(const struct end *end)
+{
+    size_t least = SIZE_MAX;
+    size_t most = 0;
+    for (const struct end_stream *each = end->streams; each != NULL; each = each->next) {
+        least = each->length < least ? each->length : least;
+        most = each->length > most ? each->length : most;
+    }
+    return most - least;
+}
+
 static void takes_turns_between_streams_that_all_have_bytes(void **state)
 {
     (void)state;
@@ -266,24 +278,14 @@ static void takes_turns_between_streams_that_all_have_bytes(void **state)
     };
     for (int i = 0; i < 2; i++) {
         struct link *link = link_create(kinds[i], FRAME_MAX, NULL);
-        struct end_stream *streams[STREAMS];
         for (size_t k = 0; k < STREAMS; k++) {
-            streams[k] = end_open(&link->a);
-        }
-        link_run(link);
-        for (size_t k = 0; k < STREAMS; k++) {
-            assert_int_equal(end_write_pattern(streams[k], k, 200000), STATUS_OK);
+            assert_int_equal(end_write_pattern(end_open(&link->a), k, 200000), STATUS_OK);
         }
         for (int round = 0; round < 10; round++) {
-            size_t least = SIZE_MAX;
-            size_t most = 0;
             link_step(link);
-            for (struct end_stream *each = link->b.streams; each != NULL; each = each->next) {
-                least = each->length < least ? each->length : least;
-                most = each->length > most ? each->length : most;
-            }
-            assert_true(most - least <= (size_t)2 * 16384);
+            assert_true(spread_of(&link->b) <= (size_t)2 * 16384);
         }
+        assert_true(link->b.streams->length > 0);
         link_destroy(link);
     }
 }
@@ -310,7 +312,7 @@ static void survives_a_cut_at_every_offset(void **state)
 {
     (void)state;
     static uint8_t wire[8192];
-    for (size_t i = 0; i < 2 * 300; i++) {
+    for (size_t i = 0; i < 600; i++) {
         size_t max_bytes = 32 + i / 2;
         size_t length = 0;
         size_t n;
@@ -359,7 +361,28 @@ static void gives_nothing_without_room_for_a_frame(void **state)
     end_fini(&a);
 }
 
-/* One exchange in ten is cut off half-way, alternately by either side. */
+/* One exchange in ten is cut off half-way. */
+static void exchange_once(struct link *link, int cycle)
+{
+    struct end_stream *stream = end_open(&link->a);
+    assert_int_equal(end_write_pattern(stream, 0, 100), STATUS_OK);
+    if (cycle % 10 == 9) {
+        link_step(link);
+        muxer_stream_reset(stream->stream);
+        stream->stream = NULL;
+    } else {
+        muxer_stream_close_write(stream->stream);
+    }
+}
+
+static void exchange_some(struct link *link, int cycle, int count)
+{
+    for (int k = 0; k < count; k++) {
+        exchange_once(link, cycle + k);
+    }
+    link_run(link);
+}
+
 static void open_streams_never_exceed_those_in_flight(void **state)
 {
     (void)state;
@@ -369,27 +392,14 @@ static void open_streams_never_exceed_those_in_flight(void **state)
     };
     for (int i = 0; i < 2; i++) {
         struct link *link = link_create(kinds[i], 10240, NULL);
-        struct end_stream *streams[IN_FLIGHT] = {0};
         link->b.inbound_echoes = true;
-        for (int cycle = 0; cycle < CYCLES; cycle++) {
-            struct end_stream **slot = &streams[cycle % IN_FLIGHT];
-            *slot = end_open(&link->a);
-            assert_int_equal(end_write_pattern(*slot, 0, 100), STATUS_OK);
-            if (cycle % 10 == 9) {
-                link_step(link);
-                muxer_stream_reset((*slot)->stream);
-                (*slot)->stream = NULL;
-            } else {
-                muxer_stream_close_write((*slot)->stream);
-            }
-            if (cycle % IN_FLIGHT == IN_FLIGHT - 1) {
-                link_run(link);
-                assert_int_equal(muxer_stream_count(link->a.muxer), 0);
-                assert_int_equal(muxer_stream_count(link->b.muxer), 0);
-            }
+        for (int cycle = 0; cycle < CYCLES; cycle += IN_FLIGHT) {
+            exchange_some(link, cycle, IN_FLIGHT);
+            assert_int_equal(muxer_stream_count(link->a.muxer), 0);
+            assert_int_equal(muxer_stream_count(link->b.muxer), 0);
         }
-        assert_true(link->a.open_max <= IN_FLIGHT);
-        assert_true(link->b.open_max <= IN_FLIGHT);
+        assert_in_range(link->a.open_max, 1, IN_FLIGHT);
+        assert_in_range(link->b.open_max, 1, IN_FLIGHT);
         assert_int_equal(muxer_queued(link->a.muxer) + muxer_queued(link->b.muxer), 0);
         assert_int_equal(muxer_held(link->a.muxer) + muxer_held(link->b.muxer), 0);
         link_destroy(link);
@@ -399,7 +409,7 @@ static void open_streams_never_exceed_those_in_flight(void **state)
 static void pauses_and_then_resets_when_all_streams_together_hold_too_much(void **state)
 {
     (void)state;
-    const struct muxer_options limits = {.held_bytes_max = 2 * WINDOW};
+    const struct muxer_options limits = {.held_bytes_max = (size_t)2 * WINDOW};
     struct link *link = link_create(MUXER_YAMUX, FRAME_MAX, &limits);
     struct end_stream *streams[3];
     link->b.inbound_stops = true;
