@@ -20,7 +20,7 @@
 #include "tests/unit/net_muxer/pipe.h"
 
 enum {
-    SEEDS = 100,
+    SEEDS = 60,
     ACTS = 600,
     STREAMS_MAX = 400
 };
