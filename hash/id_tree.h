@@ -7,7 +7,7 @@
  * memory archive.
  *
  * A B+tree whose inner nodes hold count and XOR of every child. Nodes come from slabs and go back to
- * a list of free ones, so inserting rarely allocates; about 80 bytes an id.
+ * a list of free ones, so inserting rarely allocates; 60 to 100 bytes an id.
  *
  * A range is [lower, upper): lower inclusive, upper exclusive; a bound that is NULL is open.
  *

@@ -57,6 +57,11 @@ uint32_t seen_index_next(const struct seen_index *index, struct seen_index_searc
     }
 }
 
+void seen_index_prefetch(const struct seen_index *index, uint64_t key)
+{
+    __builtin_prefetch(&index->slots[home_of(index, tag_of(key))], 1);
+}
+
 static uint32_t slot_of(const struct seen_index *index, uint64_t value)
 {
     uint32_t slot = home_of(index, (uint32_t)(value >> 32));

@@ -41,6 +41,9 @@ uint32_t seen_index_next(const struct seen_index *index, struct seen_index_searc
 
 void seen_index_insert(struct seen_index *index, uint64_t key, uint32_t position);
 
+/* Fetches what insert, move and remove of key will touch. */
+void seen_index_prefetch(const struct seen_index *index, uint64_t key);
+
 /* The pair (key, position) must be there, for both. */
 void seen_index_move(struct seen_index *index, uint64_t key, uint32_t from, uint32_t to);
 void seen_index_remove(struct seen_index *index, uint64_t key, uint32_t position);

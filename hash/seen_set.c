@@ -28,6 +28,10 @@
  *            meet the old one any more sees that the first place has changed, and walks again.
  */
 
+enum {
+    PREFETCH_DISTANCE = 6 /* entries ahead of the oldest */
+};
+
 struct seen_link {
     _Atomic(struct seen_entry *) entry;
 };
@@ -58,6 +62,7 @@ struct seen_set {
     size_t fixed_bytes;   /* of everything but slabs */
     uint32_t positions;   /* of the ring: SEEN_SET_SLAB_ENTRIES a slab */
     uint32_t chain_shift; /* from a 64-bit hash to a chain */
+    uint64_t chain_factor;
     struct seen_slab **slabs;
     struct seen_link *chains;
 
@@ -71,7 +76,7 @@ struct seen_set {
 
 /* What a limit in bytes buys. */
 struct layout {
-    uint32_t index_bits; /* log2 of the slots of the index; there are half as many chains */
+    uint32_t index_bits; /* log2 of the slots of the index, and of the chains */
     size_t capacity;
     size_t slab_count; /* two more than full ones: the first and the last are filled in part */
 };
@@ -79,8 +84,8 @@ struct layout {
 static size_t fixed_bytes(uint32_t index_bits, size_t slab_count)
 {
     size_t slots = (size_t)1 << index_bits;
-    return sizeof(struct seen_set) + slots * sizeof(uint64_t) +
-           slots / 2 * sizeof(struct seen_link) + slab_count * sizeof(struct seen_slab *);
+    return sizeof(struct seen_set) + slots * (sizeof(uint64_t) + sizeof(struct seen_link)) +
+           slab_count * sizeof(struct seen_slab *);
 }
 
 /* The index is filled to three quarters at most, so every limit has one best size for it. */
@@ -112,7 +117,7 @@ enum status seen_set_create(struct seen_set **out, size_t limit_bytes, uint64_t 
 {
     assert(limit_bytes >= SEEN_SET_MIN_LIMIT_BYTES);
     struct layout layout = lay_out(limit_bytes);
-    size_t chain_count = (size_t)1 << (layout.index_bits - 1);
+    size_t chain_count = (size_t)1 << layout.index_bits;
     struct seen_set *set = memory_allocate_aligned(CACHE_LINE, sizeof(*set));
     if (set == NULL) {
         return STATUS_NO_MEMORY;
@@ -122,7 +127,8 @@ enum status seen_set_create(struct seen_set **out, size_t limit_bytes, uint64_t 
             .capacity = layout.capacity,
             .fixed_bytes = fixed_bytes(layout.index_bits, layout.slab_count),
             .positions = (uint32_t)(layout.slab_count * SEEN_SET_SLAB_ENTRIES),
-            .chain_shift = 64 - (layout.index_bits - 1),
+            .chain_shift = 64 - layout.index_bits,
+            .chain_factor = fast_key_of_bytes(span_of_text("chains of a seen set")) | 1,
             .slabs = memory_allocate_zeroed(layout.slab_count * sizeof(struct seen_slab *)),
             .chains = memory_allocate_zeroed(chain_count * sizeof(struct seen_link)),
     };
@@ -161,15 +167,21 @@ static struct seen_entry *entry_at(const struct seen_set *set, uint32_t position
     return &(*slab_of(set, position))->entries[position % SEEN_SET_SLAB_ENTRIES];
 }
 
-static uint32_t position_after(const struct seen_set *set, uint32_t position)
+static uint32_t position_after(const struct seen_set *set, uint32_t position, uint32_t distance)
 {
-    return position + 1 == set->positions ? 0 : position + 1;
+    uint32_t after = position + distance;
+    return after < set->positions ? after : after - set->positions;
 }
 
-/* Keyed: ids are made by peers, who could choose them to share a chain. */
+/*
+ * Ids are made by peers, who could choose them to share a chain: multiplying by a secret odd number
+ * and taking the upper bits lets any two of them meet by chance only.
+ */
 static struct seen_link *chain_of(const struct seen_set *set, uint32_t topic, const uint8_t *id)
 {
-    return &set->chains[fast_key(topic, span_of(id, SHA256_BYTES)) >> set->chain_shift];
+    uint64_t start;
+    memcpy(&start, id, sizeof(start));
+    return &set->chains[(start + topic) * set->chain_factor >> set->chain_shift];
 }
 
 static void free_slab(struct rcu_head *head)
@@ -213,7 +225,7 @@ static void publish_tail(struct seen_set *set)
     struct seen_entry *newest = atomic_load_explicit(&chain->entry, memory_order_relaxed);
     atomic_init(&entry->next.entry, newest);
     atomic_store_explicit(&chain->entry, entry, memory_order_release); /* PUBLISH */
-    set->tail = position_after(set, set->tail);
+    set->tail = position_after(set, set->tail, 1);
     add_to(&set->count, 1);
 }
 
@@ -232,7 +244,7 @@ static void unlink_head(struct seen_set *set)
     atomic_store_explicit(&link->entry, older, memory_order_release); /* MOVE */
 
     struct seen_slab **slab = slab_of(set, set->head);
-    set->head = position_after(set, set->head);
+    set->head = position_after(set, set->head, 1);
     add_to(&set->count, (size_t)-1);
     if (set->head % SEEN_SET_SLAB_ENTRIES == 0) {
         rcu_retire(&(*slab)->reclaim, free_slab);
@@ -241,8 +253,20 @@ static void unlink_head(struct seen_set *set)
     }
 }
 
+/* Fetches what forgetting will touch a few entries from now. */
+static void prefetch(const struct seen_set *set)
+{
+    if (seen_set_count(set) > PREFETCH_DISTANCE) {
+        const struct seen_entry *entry =
+                entry_at(set, position_after(set, set->head, PREFETCH_DISTANCE));
+        seen_index_prefetch(&set->index, entry->key);
+        __builtin_prefetch(chain_of(set, entry->topic, entry->id), 1);
+    }
+}
+
 static void forget_head(struct seen_set *set, enum metric reason)
 {
+    prefetch(set);
     seen_index_remove(&set->index, entry_at(set, set->head)->key, set->head);
     unlink_head(set);
     metrics_add(reason, 1);

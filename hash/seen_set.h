@@ -15,7 +15,7 @@
  * most two. What must happen once ever (archive, sync) goes by message hash instead. When the set is at
  * its limit the entry queued longest ago goes for each that comes, counted as METRIC_SEEN_EVICTED.
  *
- * Progress:   everything is O(1) and waits for nobody; contains follows a chain, shorter than two on
+ * Progress:   everything is O(1) and waits for nobody; contains follows a chain, shorter than one on
  *             average, and again if the writer has put another entry in front meanwhile. The
  *             indexes are sized from the limit when the set is made, so nothing is ever rehashed;
  *             one allocation serves SEEN_SET_SLAB_ENTRIES entries.
@@ -38,7 +38,7 @@
 
 enum {
     SEEN_SET_SLAB_ENTRIES = 255,
-    SEEN_SET_EXPIRE_STEP = 1024, /* entries that one seen_set_expire looks at, at most */
+    SEEN_SET_EXPIRE_STEP = 256, /* entries that one seen_set_expire looks at, at most */
     SEEN_SET_MIN_LIMIT_BYTES = 65536
 };
 
@@ -48,7 +48,7 @@ enum {
 struct seen_set;
 
 /*
- * limit_bytes >= SEEN_SET_MIN_LIMIT_BYTES covers entries and indexes (about 80 to 100 bytes an entry);
+ * limit_bytes >= SEEN_SET_MIN_LIMIT_BYTES covers entries and indexes (85 to 107 bytes an entry);
  * the few slabs that wait for their grace period come on top.
  */
 MUST_USE enum status seen_set_create(struct seen_set **out, size_t limit_bytes, uint64_t window_ns);
