@@ -8,8 +8,6 @@
 #include <openssl/crypto.h>
 #include <openssl/err.h>
 
-#include "base/memory.h"
-
 enum {
     CHACHA_BLOCK_BYTES = 64,
     CHACHA_IV_BYTES = 16, /* block counter (4), nonce (12) */
@@ -18,7 +16,7 @@ enum {
     MAC_BLOCK_BYTES = 16
 };
 
-static const uint8_t zeros[CHACHA_BLOCK_BYTES];
+static const uint8_t zeros[NOISE_CIPHER_KEYSTREAM_BYTES];
 
 static void put_little_endian(uint8_t *out, uint64_t value)
 {
@@ -51,7 +49,7 @@ void noise_cipher_fini(struct noise_cipher *cipher)
 {
     EVP_CIPHER_CTX_free(cipher->stream);
     EVP_MAC_CTX_free(cipher->mac);
-    *cipher = (struct noise_cipher){0};
+    OPENSSL_cleanse(cipher, sizeof(*cipher));
 }
 
 void noise_cipher_set_key(struct noise_cipher *cipher, const uint8_t key[NOISE_CIPHER_KEY_BYTES])
@@ -61,13 +59,25 @@ void noise_cipher_set_key(struct noise_cipher *cipher, const uint8_t key[NOISE_C
     cipher->nonce = 0;
 }
 
+static void stream_update(struct noise_cipher *cipher, uint8_t *to, const uint8_t *from, size_t n)
+{
+    int written = 0;
+    int ok = EVP_EncryptUpdate(cipher->stream, to, &written, from, (int)n);
+    assert(ok == 1 && (size_t)written == n);
+}
+
 /* Encrypting and decrypting are the same. */
 static void apply_keystream(struct noise_cipher *cipher, uint8_t *to, const uint8_t *from, size_t n)
 {
-    int written = 0;
-    if (n > 0) {
-        int ok = EVP_EncryptUpdate(cipher->stream, to, &written, from, (int)n);
-        assert(ok == 1 && (size_t)written == n);
+    const uint8_t *keystream = cipher->keystream + cipher->keystream_at;
+    size_t ready = NOISE_CIPHER_KEYSTREAM_BYTES - cipher->keystream_at;
+    size_t head = n < ready ? n : ready;
+    for (size_t i = 0; i < head; i++) {
+        to[i] = from[i] ^ keystream[i];
+    }
+    cipher->keystream_at += head;
+    if (n > head) {
+        stream_update(cipher, to + head, from + head, n - head);
     }
 }
 
@@ -77,22 +87,15 @@ static void mac_update(struct noise_cipher *cipher, const uint8_t *bytes, size_t
     assert(ok == 1);
 }
 
-static void mac_update_padded(struct noise_cipher *cipher, struct span bytes)
+static size_t padding_of(size_t length)
 {
-    size_t beyond = bytes.length % MAC_BLOCK_BYTES;
-    if (bytes.length > 0) {
-        mac_update(cipher, bytes.bytes, bytes.length);
-    }
-    if (beyond > 0) {
-        mac_update(cipher, zeros, MAC_BLOCK_BYTES - beyond);
-    }
+    return (MAC_BLOCK_BYTES - length % MAC_BLOCK_BYTES) % MAC_BLOCK_BYTES;
 }
 
-/* Starts the next frame: the MAC has its key, and the keystream stands at block 1. */
-static bool begin_frame(struct noise_cipher *cipher)
+/* Starts a frame of that many bytes: the MAC has its key, and the keystream stands at block 1. */
+static bool begin_frame(struct noise_cipher *cipher, size_t length)
 {
     uint8_t iv[CHACHA_IV_BYTES] = {0};
-    uint8_t block[CHACHA_BLOCK_BYTES];
     if (cipher->nonce == UINT64_MAX) {
         return false;
     }
@@ -100,8 +103,11 @@ static bool begin_frame(struct noise_cipher *cipher)
     cipher->nonce++;
     int ok = EVP_EncryptInit_ex2(cipher->stream, NULL, NULL, iv, NULL);
     assert(ok == 1);
-    apply_keystream(cipher, block, zeros, sizeof(block));
-    ok = EVP_MAC_init(cipher->mac, block, MAC_KEY_BYTES, NULL);
+    size_t ready = CHACHA_BLOCK_BYTES + length;
+    ready = ready < NOISE_CIPHER_KEYSTREAM_BYTES ? ready : NOISE_CIPHER_KEYSTREAM_BYTES;
+    stream_update(cipher, cipher->keystream, zeros, ready);
+    cipher->keystream_at = CHACHA_BLOCK_BYTES;
+    ok = EVP_MAC_init(cipher->mac, cipher->keystream, MAC_KEY_BYTES, NULL);
     assert(ok == 1);
     return true;
 }
@@ -109,13 +115,17 @@ static bool begin_frame(struct noise_cipher *cipher)
 static void compute_tag(struct noise_cipher *cipher, struct span associated, struct span ciphertext,
         uint8_t tag[NOISE_CIPHER_TAG_BYTES])
 {
-    uint8_t lengths[MAC_BLOCK_BYTES];
+    uint8_t tail[2 * MAC_BLOCK_BYTES] = {0}; /* the padding of the ciphertext and both lengths */
+    size_t padding = padding_of(ciphertext.length);
     size_t written;
-    mac_update_padded(cipher, associated);
-    mac_update_padded(cipher, ciphertext);
-    put_little_endian(lengths, associated.length);
-    put_little_endian(lengths + 8, ciphertext.length);
-    mac_update(cipher, lengths, sizeof(lengths));
+    put_little_endian(tail + padding, associated.length);
+    put_little_endian(tail + padding + 8, ciphertext.length);
+    if (associated.length > 0) {
+        mac_update(cipher, associated.bytes, associated.length);
+        mac_update(cipher, zeros, padding_of(associated.length));
+    }
+    mac_update(cipher, ciphertext.bytes, ciphertext.length);
+    mac_update(cipher, tail, padding + MAC_BLOCK_BYTES);
     int ok = EVP_MAC_final(cipher->mac, tag, &written, NOISE_CIPHER_TAG_BYTES);
     assert(ok == 1 && written == NOISE_CIPHER_TAG_BYTES);
 }
@@ -123,7 +133,11 @@ static void compute_tag(struct noise_cipher *cipher, struct span associated, str
 bool noise_cipher_seal(struct noise_cipher *cipher, struct span associated,
         const struct span pieces[], size_t count, uint8_t *out)
 {
-    if (!begin_frame(cipher)) {
+    size_t length = 0;
+    for (size_t i = 0; i < count; i++) {
+        length += pieces[i].length;
+    }
+    if (!begin_frame(cipher, length)) {
         return false;
     }
     uint8_t *end = out;
@@ -131,7 +145,7 @@ bool noise_cipher_seal(struct noise_cipher *cipher, struct span associated,
         apply_keystream(cipher, end, pieces[i].bytes, pieces[i].length);
         end += pieces[i].length;
     }
-    compute_tag(cipher, associated, span_of(out, (size_t)(end - out)), end);
+    compute_tag(cipher, associated, span_of(out, length), end);
     return true;
 }
 
@@ -142,10 +156,10 @@ enum status noise_cipher_verify(
     if (ciphertext.length < NOISE_CIPHER_TAG_BYTES) {
         return STATUS_BAD_FRAME;
     }
-    if (!begin_frame(cipher)) {
+    size_t length = ciphertext.length - NOISE_CIPHER_TAG_BYTES;
+    if (!begin_frame(cipher, length)) {
         return STATUS_LIMIT_REACHED;
     }
-    size_t length = ciphertext.length - NOISE_CIPHER_TAG_BYTES;
     compute_tag(cipher, associated, span_of(ciphertext.bytes, length), tag);
     bool is_equal = CRYPTO_memcmp(tag, ciphertext.bytes + length, sizeof(tag)) == 0;
     return is_equal ? STATUS_OK : STATUS_BAD_FRAME;

@@ -24,13 +24,21 @@
 
 enum {
     NOISE_CIPHER_KEY_BYTES = 32,
-    NOISE_CIPHER_TAG_BYTES = 16
+    NOISE_CIPHER_TAG_BYTES = 16,
+    NOISE_CIPHER_KEYSTREAM_BYTES = 512
 };
 
 struct noise_cipher {
     EVP_CIPHER_CTX *stream;
     EVP_MAC_CTX *mac;
     uint64_t nonce; /* of the next frame; the last value is never used */
+    /*
+     * The beginning of the frame's keystream, made in one call with block 0: several blocks cost
+     * little more than one. keystream_at is where the next byte of it is; behind its end the
+     * keystream is made as it is needed.
+     */
+    size_t keystream_at;
+    uint8_t keystream[NOISE_CIPHER_KEYSTREAM_BYTES];
 };
 
 /* Memory is the caller's; it must be zero or have been given to fini. */
