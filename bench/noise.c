@@ -151,12 +151,12 @@ static void pass(struct noise_handshake *from, struct noise_handshake *to)
     noise_handshake_output_taken(from, output.length);
 }
 
-static void run_handshake(const struct identity *identity)
+static void run_handshake(const struct noise_static *own_static)
 {
     struct noise_handshake *sides[2];
     for (size_t i = 0; i < 2; i++) {
         const struct noise_handshake_options options = {
-                .identity = identity, .is_initiator = i == 0};
+                .own_static = own_static, .is_initiator = i == 0};
         enum status status = noise_handshake_create(&sides[i], &options);
         assert(status == STATUS_OK);
     }
@@ -175,15 +175,19 @@ static void run_handshake(const struct identity *identity)
 static void measure_handshakes(enum key_type type)
 {
     struct identity *identity;
+    struct noise_static *own_static;
     enum status status = identity_create(&identity, type);
     assert(status == STATUS_OK);
-    run_handshake(identity);
+    status = noise_static_create(&own_static, identity);
+    assert(status == STATUS_OK);
+    run_handshake(own_static);
     uint64_t start = clock_thread_cpu_ns();
     for (size_t i = 0; i < HANDSHAKES; i++) {
-        run_handshake(identity);
+        run_handshake(own_static);
     }
     double us = (double)(clock_thread_cpu_ns() - start) / HANDSHAKES / 2 / 1000;
     printf("handshake,%s,%.0f us a side\n", key_type_name(type), us);
+    noise_static_destroy(&own_static);
     identity_destroy(&identity);
 }
 

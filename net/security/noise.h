@@ -8,8 +8,9 @@
  * thread. In a session the tag of a whole frame is verified before a byte of it is decrypted, and
  * then the plaintext is read in pieces of any size straight to where it is wanted.
  *
- * Lifetime: the options' identity and muxer names are borrowed until the handshake is gone (the
- *           names, if one is chosen, longer: noise_handshake_muxer returns the caller's pointer).
+ * Lifetime: the options' own_static and muxer names are borrowed until the handshake is gone (the
+ *           names, if one is chosen, longer: noise_handshake_muxer returns the caller's pointer);
+ *           the identity is not needed beyond create.
  * Thread:   one at a time.
  */
 
@@ -30,11 +31,23 @@ enum {
     NOISE_MAX_HANDSHAKE_FRAME = 4096 /* an RSA-8192 key and its signature need 2.2 KiB */
 };
 
+struct noise_static;
 struct noise_handshake;
 struct noise_session;
 
+/*
+ * A Noise key pair with the identity's signature of it, for all handshakes of a node: that saves
+ * each of them a key and a signature. It is never stored.
+ *
+ * Thread: immutable once created, for any thread.
+ */
+MUST_USE enum status noise_static_create(
+        struct noise_static **out, const struct identity *identity);
+void noise_static_destroy(struct noise_static **own_static);
+
 struct noise_handshake_options {
-    const struct identity *identity;
+    const struct noise_static *own_static; /* NULL: made from identity for this handshake alone */
+    const struct identity *identity;       /* needed without own_static only */
     bool is_initiator;
     const struct peer_id *expected_peer; /* copied; NULL: any */
     const char *const *muxers;           /* to offer in the handshake, best first */

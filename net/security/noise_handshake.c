@@ -8,6 +8,7 @@
 #include "net/security/noise.h"
 #include "net/security/noise_payload.h"
 #include "net/security/noise_session.h"
+#include "net/security/noise_static.h"
 #include "net/security/noise_xx.h"
 
 enum {
@@ -17,15 +18,9 @@ enum {
     INPUT_CAPACITY = NOISE_LENGTH_BYTES + NOISE_MAX_HANDSHAKE_FRAME
 };
 
-static const char signature_prefix[] = "noise-libp2p-static-key:";
-
-enum {
-    SIGNATURE_PREFIX_LENGTH = sizeof(signature_prefix) - 1,
-    SIGNED_BYTES = SIGNATURE_PREFIX_LENGTH + NOISE_XX_KEY_BYTES
-};
-
 struct noise_handshake {
     struct noise_xx xx;
+    struct noise_static *made_static; /* NULL when the caller has one */
     struct noise_handshake_options options;
     struct peer_id expected_peer; /* where options.expected_peer points, unless NULL */
     struct public_key peer_key;
@@ -39,30 +34,13 @@ struct noise_handshake {
     uint8_t output[OUTPUT_CAPACITY];
 };
 
-static void signed_bytes(uint8_t out[SIGNED_BYTES], const uint8_t static_key[NOISE_XX_KEY_BYTES])
-{
-    memcpy(out, signature_prefix, SIGNATURE_PREFIX_LENGTH);
-    memcpy(out + SIGNATURE_PREFIX_LENGTH, static_key, NOISE_XX_KEY_BYTES);
-}
-
 static enum status write_own_payload(
         const struct noise_handshake *handshake, uint8_t out[MAX_OWN_PAYLOAD], size_t *length)
 {
-    uint8_t message[SIGNED_BYTES];
-    uint8_t key[PUBLIC_KEY_MAX_ENCODED];
-    uint8_t signature[IDENTITY_SIGNATURE_MAX];
-    size_t signature_length = 0;
     const struct noise_handshake_options *options = &handshake->options;
-    signed_bytes(message, handshake->xx.own_static.public_key);
-    enum status status = identity_sign(
-            options->identity, span_of(message, sizeof(message)), signature, &signature_length);
-    if (status != STATUS_OK) {
-        return status;
-    }
-    size_t key_length = public_key_encode(identity_public_key(options->identity), key);
     struct noise_payload payload = {
-            .identity_key = span_of(key, key_length),
-            .identity_signature = span_of(signature, signature_length),
+            .identity_key = noise_static_identity_key(options->own_static),
+            .identity_signature = noise_static_signature(options->own_static),
             .muxer_count = options->muxer_count,
     };
     for (size_t i = 0; i < options->muxer_count; i++) {
@@ -142,13 +120,13 @@ static const char *choose_muxer(
 static enum status check_payload(struct noise_handshake *handshake, struct span bytes)
 {
     struct noise_payload payload;
-    uint8_t message[SIGNED_BYTES];
+    uint8_t message[NOISE_STATIC_SIGNED_BYTES];
     enum status status = noise_payload_parse(&payload, bytes);
     if (status == STATUS_OK) {
         status = public_key_parse(&handshake->peer_key, payload.identity_key);
     }
     if (status == STATUS_OK) {
-        signed_bytes(message, handshake->xx.remote_static);
+        noise_static_signed_bytes(message, handshake->xx.remote_static);
         status = public_key_verify(&handshake->peer_key, span_of(message, sizeof(message)),
                 payload.identity_signature);
     }
@@ -185,10 +163,30 @@ static enum status process_message(struct noise_handshake *handshake, struct spa
     return status;
 }
 
+static enum status start(struct noise_handshake *handshake)
+{
+    enum status status = STATUS_OK;
+    struct noise_handshake_options *options = &handshake->options;
+    if (options->own_static == NULL) {
+        status = noise_static_create(&handshake->made_static, options->identity);
+        options->own_static = handshake->made_static;
+    }
+    if (status != STATUS_OK) {
+        return status;
+    }
+    const struct noise_xx_options xx_options = {
+            .is_initiator = options->is_initiator,
+            .static_pair = noise_static_pair(options->own_static),
+    };
+    status = noise_xx_init(&handshake->xx, &xx_options);
+    return status == STATUS_OK && options->is_initiator ? write_message(handshake) : status;
+}
+
 enum status noise_handshake_create(
         struct noise_handshake **out, const struct noise_handshake_options *options)
 {
-    if (options->identity == NULL || options->muxer_count > NOISE_PAYLOAD_MAX_MUXERS) {
+    bool has_key = options->own_static != NULL || options->identity != NULL;
+    if (!has_key || options->muxer_count > NOISE_PAYLOAD_MAX_MUXERS) {
         return STATUS_BAD_ARGUMENT;
     }
     struct noise_handshake *handshake = memory_allocate_zeroed(sizeof(*handshake));
@@ -200,11 +198,7 @@ enum status noise_handshake_create(
         handshake->expected_peer = *options->expected_peer;
         handshake->options.expected_peer = &handshake->expected_peer;
     }
-    const struct noise_xx_options xx_options = {.is_initiator = options->is_initiator};
-    enum status status = noise_xx_init(&handshake->xx, &xx_options);
-    if (status == STATUS_OK && options->is_initiator) {
-        status = write_message(handshake);
-    }
+    enum status status = start(handshake);
     if (status != STATUS_OK) {
         noise_handshake_destroy(&handshake);
         return status;
@@ -219,6 +213,7 @@ void noise_handshake_destroy(struct noise_handshake **handshake)
         return;
     }
     noise_xx_fini(&(*handshake)->xx);
+    noise_static_destroy(&(*handshake)->made_static);
     memory_free(*handshake);
     *handshake = NULL;
 }

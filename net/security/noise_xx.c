@@ -79,18 +79,6 @@ static enum status mix_key(struct noise_xx *handshake, struct span secret)
     return status;
 }
 
-/* With secret NULL a random pair. */
-static enum status make_pair(struct noise_key_pair *out, const uint8_t *secret)
-{
-    size_t length = NOISE_XX_KEY_BYTES;
-    out->key = secret == NULL ? EVP_PKEY_Q_keygen(NULL, NULL, "X25519")
-                              : EVP_PKEY_new_raw_private_key_ex(
-                                        NULL, "X25519", NULL, secret, NOISE_XX_KEY_BYTES);
-    bool ok = out->key != NULL &&
-              EVP_PKEY_get_raw_public_key(out->key, out->public_key, &length) == 1;
-    return ok ? STATUS_OK : STATUS_NO_MEMORY;
-}
-
 /* Agrees on a secret with remote and mixes it in. */
 static enum status mix_agreement(struct noise_xx *handshake, const struct noise_key_pair *own,
         const uint8_t remote[NOISE_XX_KEY_BYTES])
@@ -223,6 +211,27 @@ static enum status read_token(struct noise_xx *handshake, enum token token, stru
     return STATUS_OK;
 }
 
+enum status noise_key_pair_init(struct noise_key_pair *pair, const uint8_t *secret)
+{
+    size_t length = NOISE_XX_KEY_BYTES;
+    pair->key = secret == NULL ? EVP_PKEY_Q_keygen(NULL, NULL, "X25519")
+                               : EVP_PKEY_new_raw_private_key_ex(
+                                         NULL, "X25519", NULL, secret, NOISE_XX_KEY_BYTES);
+    if (pair->key == NULL ||
+            EVP_PKEY_get_raw_public_key(pair->key, pair->public_key, &length) != 1) {
+        noise_key_pair_fini(pair);
+        ERR_clear_error();
+        return STATUS_NO_MEMORY;
+    }
+    return STATUS_OK;
+}
+
+void noise_key_pair_fini(struct noise_key_pair *pair)
+{
+    EVP_PKEY_free(pair->key);
+    pair->key = NULL;
+}
+
 enum status noise_xx_init(struct noise_xx *handshake, const struct noise_xx_options *options)
 {
     memset(handshake, 0, sizeof(*handshake));
@@ -230,11 +239,9 @@ enum status noise_xx_init(struct noise_xx *handshake, const struct noise_xx_opti
     memcpy(handshake->hash, protocol_name, NOISE_XX_HASH_BYTES);
     memcpy(handshake->chaining_key, protocol_name, NOISE_XX_HASH_BYTES);
     enum status status = noise_cipher_init(&handshake->cipher);
-    if (status == STATUS_OK) {
-        status = make_pair(&handshake->own_static, options->static_secret);
-    }
-    if (status == STATUS_OK) {
-        status = make_pair(&handshake->own_ephemeral, options->ephemeral_secret);
+    if (status == STATUS_OK && EVP_PKEY_up_ref(options->static_pair->key) == 1) {
+        handshake->own_static = *options->static_pair;
+        status = noise_key_pair_init(&handshake->own_ephemeral, options->ephemeral_secret);
     }
     if (status == STATUS_OK) {
         status = mix_hash(handshake, options->prologue);
@@ -249,8 +256,8 @@ enum status noise_xx_init(struct noise_xx *handshake, const struct noise_xx_opti
 void noise_xx_fini(struct noise_xx *handshake)
 {
     noise_cipher_fini(&handshake->cipher);
-    EVP_PKEY_free(handshake->own_static.key);
-    EVP_PKEY_free(handshake->own_ephemeral.key);
+    noise_key_pair_fini(&handshake->own_static);
+    noise_key_pair_fini(&handshake->own_ephemeral);
     OPENSSL_cleanse(handshake, sizeof(*handshake));
 }
 

@@ -51,11 +51,14 @@ struct noise_xx {
 
 struct noise_xx_options {
     bool is_initiator;
-    struct span prologue; /* both sides must give the same */
-    /* Secrets of 32 bytes; NULL: random, which is what all but tests want. */
-    const uint8_t *static_secret;
-    const uint8_t *ephemeral_secret;
+    struct span prologue;                     /* both sides must give the same */
+    const struct noise_key_pair *static_pair; /* is shared, not copied; must not be NULL */
+    const uint8_t *ephemeral_secret;          /* NULL: random, which is what all but tests want */
 };
+
+/* With secret (32 bytes) NULL a random pair. */
+MUST_USE enum status noise_key_pair_init(struct noise_key_pair *pair, const uint8_t *secret);
+void noise_key_pair_fini(struct noise_key_pair *pair);
 
 MUST_USE enum status noise_xx_init(
         struct noise_xx *handshake, const struct noise_xx_options *options);

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 
 #include "net/security/noise.h"
+#include "net/security/noise_static.h"
 #include "net/security/noise_xx.h"
 
 enum {
@@ -18,13 +19,16 @@ enum {
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static const struct identity *own_identity(void)
+static struct noise_static *own_static;
+
+static void make_own_static(void)
 {
-    static struct identity *identity;
-    if (identity == NULL && identity_create(&identity, KEY_TYPE_ED25519) != STATUS_OK) {
+    struct identity *identity = NULL;
+    if (identity_create(&identity, KEY_TYPE_ED25519) != STATUS_OK ||
+            noise_static_create(&own_static, identity) != STATUS_OK) {
         abort();
     }
-    return identity;
+    identity_destroy(&identity);
 }
 
 static void feed(struct noise_handshake *handshake, struct span input, size_t cut)
@@ -70,7 +74,8 @@ static void feed_as_payload(
         struct noise_handshake *handshake, bool is_initiator, struct span payload, size_t cut)
 {
     struct noise_xx peer;
-    const struct noise_xx_options options = {.is_initiator = !is_initiator};
+    const struct noise_xx_options options = {
+            .is_initiator = !is_initiator, .static_pair = noise_static_pair(own_static)};
     if (noise_xx_init(&peer, &options) != STATUS_OK) {
         return;
     }
@@ -98,9 +103,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (size == 0) {
         return 0;
     }
+    if (own_static == NULL) {
+        make_own_static();
+    }
     struct noise_handshake *handshake = NULL;
     const struct noise_handshake_options options = {
-            .identity = own_identity(), .is_initiator = (data[0] & 1) != 0};
+            .own_static = own_static, .is_initiator = (data[0] & 1) != 0};
     if (noise_handshake_create(&handshake, &options) != STATUS_OK) {
         return 0;
     }

@@ -48,6 +48,38 @@ static void proves_both_identities_and_makes_a_channel_with_all_own_key_types(vo
     }
 }
 
+/* Alice and Bob each use one static key for two handshakes, one in either direction. */
+static void shares_one_static_key_among_handshakes(void **state)
+{
+    (void)state;
+    struct noise_static *statics[2] = {NULL, NULL};
+    struct noise_pair pair;
+    for (size_t i = 0; i < 2; i++) {
+        pair.identities[i] = noise_pair_identity(own_types[i]);
+        assert_int_equal(noise_static_create(&statics[i], pair.identities[i]), STATUS_OK);
+    }
+    for (size_t dialler = 0; dialler < 2; dialler++) {
+        for (size_t i = 0; i < 2; i++) {
+            const struct noise_handshake_options options = {
+                    .own_static = statics[i == 0 ? dialler : 1 - dialler],
+                    .is_initiator = i == 0,
+            };
+            assert_int_equal(noise_handshake_create(&pair.handshakes[i], &options), STATUS_OK);
+        }
+        noise_pair_run(&pair, SIZE_MAX);
+        assert_true(peer_id_equal(noise_handshake_peer(pair.handshakes[1]),
+                identity_peer_id(pair.identities[dialler])));
+        assert_true(peer_id_equal(noise_handshake_peer(pair.handshakes[0]),
+                identity_peer_id(pair.identities[1 - dialler])));
+        noise_handshake_destroy(&pair.handshakes[0]);
+        noise_handshake_destroy(&pair.handshakes[1]);
+    }
+    noise_pair_fini(&pair);
+    noise_static_destroy(&statics[0]);
+    noise_static_destroy(&statics[1]);
+    assert_null(statics[0]);
+}
+
 static void takes_the_bytes_in_every_cut(void **state)
 {
     (void)state;
@@ -293,6 +325,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
             cmocka_unit_test(proves_both_identities_and_makes_a_channel_with_all_own_key_types),
+            cmocka_unit_test(shares_one_static_key_among_handshakes),
             cmocka_unit_test(takes_the_bytes_in_every_cut),
             cmocka_unit_test(leaves_the_bytes_behind_the_handshake_to_the_session),
             cmocka_unit_test(is_not_done_before_its_last_message_is_taken),

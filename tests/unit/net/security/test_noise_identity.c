@@ -51,8 +51,11 @@ struct liar {
 
 static void begin(struct liar *liar, bool is_initiator, enum key_type type, enum lie lie)
 {
-    const struct noise_xx_options options = {.is_initiator = is_initiator};
+    struct noise_key_pair pair;
+    assert_int_equal(noise_key_pair_init(&pair, NULL), STATUS_OK);
+    const struct noise_xx_options options = {.is_initiator = is_initiator, .static_pair = &pair};
     assert_int_equal(noise_xx_init(&liar->xx, &options), STATUS_OK);
+    noise_key_pair_fini(&pair);
     liar->identity = noise_pair_identity(type);
     liar->other = noise_pair_identity(type);
     liar->lie = lie;
