@@ -23,11 +23,14 @@
 
 struct archive;
 struct archive_reader;
+struct file_ops;
 
 struct archive_options {
-    uint64_t memory_limit_bytes; /* of messages in the memory engine; 0: no limit */
-    bool is_read_only;           /* nothing is created or changed; only for existing files */
-    const char *vfs;             /* the SQLite VFS to use; NULL: the default one */
+    uint64_t memory_limit_bytes;  /* of messages in the memory engine; 0: no limit */
+    bool is_read_only;            /* nothing is created or changed; only for existing files */
+    uint64_t segment_bytes;       /* size at which a segment file is full; 0: 64 MiB */
+    const char *vfs;              /* the SQLite VFS to use; NULL: the default one */
+    const struct file_ops *files; /* how segment files are written; NULL: by the system */
 };
 
 /* Why it could not be opened, in one line that names the thing. */
@@ -80,8 +83,8 @@ MUST_USE enum status archive_put_records(struct archive *archive,
 
 struct archive_totals {
     uint64_t count;
-    uint64_t message_bytes; /* of the serialised messages */
-    uint64_t size_bytes;    /* memory or disk taken by all of it */
+    uint64_t message_bytes; /* of the messages as they are kept, without the index */
+    uint64_t size_bytes;    /* memory or disk taken by everything */
     int64_t oldest_ns;      /* timestamps; both 0 when there is none */
     int64_t newest_ns;
 };
@@ -91,13 +94,13 @@ MUST_USE enum status archive_totals(struct archive *archive, struct archive_tota
 struct archive_prune_limits {
     int64_t oldest_ns;  /* messages with an earlier timestamp go; INT64_MIN: none */
     uint64_t max_count; /* the oldest beyond it go; UINT64_MAX: no bound */
-    uint64_t max_bytes; /* of size_bytes, likewise */
+    uint64_t max_bytes; /* of message_bytes, likewise; UINT64_MAX: no bound */
 };
 
 /*
  * Removes at most max_rows of what the limits exclude, oldest first. Call again (later) while
- * *removed equals max_rows. Space is used again for new messages at once and given back to the
- * file system in steps of the same size.
+ * *removed equals max_rows. Disk space goes back to the system a segment file at a time, once all of its
+ * messages are gone or the few that are left have been moved.
  */
 MUST_USE enum status archive_prune(struct archive *archive,
         const struct archive_prune_limits *limits, size_t max_rows, size_t *removed);

@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <limits.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "archive/sqlite_engine.h"
+#include "base/log.h"
+#include "base/memory.h"
+
+static const char module[] = "archive";
+static const char segments_suffix[] = "-segments";
+
+enum {
+    APPLICATION_ID = 0x536c7541, /* tells our files from other SQLite files */
+    SCHEMA_VERSION = 1
+};
+
+/* application_id and user_version go with the tables in one transaction. */
+static const char schema[] =
+        "BEGIN IMMEDIATE;"
+        "PRAGMA application_id = 1399616833;"
+        "PRAGMA user_version = 1;"
+        "CREATE TABLE pubsub_topic (id INTEGER PRIMARY KEY, name BLOB NOT NULL UNIQUE);"
+        "CREATE TABLE content_topic (id INTEGER PRIMARY KEY, name BLOB NOT NULL UNIQUE);"
+        "CREATE TABLE segment (id INTEGER PRIMARY KEY, indexed INTEGER NOT NULL,"
+        " count INTEGER NOT NULL, bytes INTEGER NOT NULL);"
+        "CREATE TABLE message (timestamp INTEGER NOT NULL, hash BLOB NOT NULL,"
+        " segment INTEGER NOT NULL, offset INTEGER NOT NULL, length INTEGER NOT NULL,"
+        " pubsub INTEGER NOT NULL, content INTEGER NOT NULL,"
+        " PRIMARY KEY (timestamp, hash)) WITHOUT ROWID;"
+        "CREATE UNIQUE INDEX message_hash ON message (hash);"
+        "CREATE INDEX message_content ON message (content, timestamp, hash);"
+        "COMMIT";
+
+/* 8192 pages are 32 MiB: fewer and larger checkpoints measured better for small messages. */
+static const char journal_settings[] = "PRAGMA synchronous = NORMAL;"
+                                       "PRAGMA wal_autocheckpoint = 8192;"
+                                       "PRAGMA journal_size_limit = 67108864;"
+                                       "PRAGMA cache_size = -16384";
+
+/* STATUS_NOT_A_DATABASE, STATUS_NEWER_SCHEMA; *is_new when there is nothing in it yet. */
+static enum status check_schema(struct sqlite_archive *archive, bool *is_new)
+{
+    struct sqlite_connection *connection = &archive->connection;
+    int64_t application_id = 0;
+    int64_t version = 0;
+    int64_t objects = 0;
+    enum status status = sqlite_read_number(connection, "PRAGMA application_id", &application_id);
+    if (status == STATUS_OK) {
+        status = sqlite_read_number(connection, "PRAGMA user_version", &version);
+    }
+    if (status == STATUS_OK) {
+        status = sqlite_read_number(connection, "SELECT count(*) FROM sqlite_schema", &objects);
+    }
+    if (status != STATUS_OK) {
+        return status;
+    }
+    *is_new = application_id == 0 && version == 0 && objects == 0;
+    if (!*is_new && application_id != APPLICATION_ID) {
+        return STATUS_NOT_A_DATABASE;
+    }
+    return version > SCHEMA_VERSION ? STATUS_NEWER_SCHEMA : STATUS_OK;
+}
+
+static enum status set_up_index(struct sqlite_archive *archive)
+{
+    struct sqlite_connection *connection = &archive->connection;
+    bool is_new = false;
+    enum status status = check_schema(archive, &is_new);
+    if (status != STATUS_OK) {
+        return status;
+    }
+    if (archive->target.is_read_only) {
+        return is_new ? STATUS_NOT_A_DATABASE : STATUS_OK;
+    }
+    if (sqlite3_db_readonly(connection->db, "main") == 1) {
+        return STATUS_READ_ONLY;
+    }
+    if (is_new) {
+        status = sqlite_execute(connection, "PRAGMA auto_vacuum = INCREMENTAL");
+    }
+    if (status == STATUS_OK) {
+        status = sqlite_execute(connection, archive->target.is_memory
+                                                    ? "PRAGMA journal_mode = MEMORY"
+                                                    : "PRAGMA journal_mode = WAL");
+    }
+    if (status == STATUS_OK) {
+        status = sqlite_execute(connection, journal_settings);
+    }
+    return status == STATUS_OK && is_new ? sqlite_execute(connection, schema) : status;
+}
+
+static enum status set_up_segments(
+        struct sqlite_archive *archive, const struct archive_options *options)
+{
+    struct segments_options segments = {.files = options->files,
+            .segment_bytes = options->segment_bytes,
+            .is_read_only = options->is_read_only};
+    char folder[PATH_MAX];
+    if (!archive->target.is_memory) {
+        int length = snprintf(folder, sizeof(folder), "%s%s", archive->name, segments_suffix);
+        if (length < 0 || (size_t)length >= sizeof(folder)) {
+            return STATUS_BAD_ARGUMENT;
+        }
+        segments.folder = folder;
+    }
+    return segments_open(&archive->segments, &segments);
+}
+
+static void sqlite_close(struct archive *base)
+{
+    struct sqlite_archive *archive = (struct sqlite_archive *)base;
+    sqlite_connection_fini(&archive->connection);
+    segments_close(&archive->segments);
+    memory_free(archive->headers);
+    memory_free(archive->parts);
+    free(archive->name);
+    memory_free(archive);
+}
+
+static enum status read_time(struct sqlite_archive *archive, enum sqlite_statement id, int64_t *out)
+{
+    sqlite3_stmt *find = NULL;
+    enum status status = sqlite_statement(&archive->connection, id, &find);
+    if (status != STATUS_OK) {
+        return status;
+    }
+    bool has_row = false;
+    status = sqlite_step(&archive->connection, find, &has_row);
+    if (has_row) {
+        *out = sqlite3_column_int64(find, 0);
+        sqlite3_reset(find);
+    }
+    return status;
+}
+
+static enum status sqlite_totals(struct archive *base, struct archive_totals *out)
+{
+    struct sqlite_archive *archive = (struct sqlite_archive *)base;
+    struct sqlite_connection *connection = &archive->connection;
+    int64_t pages = 0;
+    int64_t page_size = 0;
+    sqlite3_stmt *totals = NULL;
+    enum status status = sqlite_read_number(connection, "PRAGMA page_count", &pages);
+    if (status == STATUS_OK) {
+        status = sqlite_read_number(connection, "PRAGMA page_size", &page_size);
+    }
+    if (status == STATUS_OK) {
+        status = sqlite_statement(connection, SQLITE_STATEMENT_TOTALS, &totals);
+    }
+    bool has_row = false;
+    if (status == STATUS_OK) {
+        status = sqlite_step(connection, totals, &has_row);
+    }
+    if (has_row) {
+        out->count = (uint64_t)sqlite3_column_int64(totals, 0);
+        out->message_bytes = (uint64_t)sqlite3_column_int64(totals, 1);
+        out->size_bytes = (uint64_t)sqlite3_column_int64(totals, 2) + (uint64_t)(pages * page_size);
+        sqlite3_reset(totals);
+    }
+    if (status == STATUS_OK) {
+        status = read_time(archive, SQLITE_STATEMENT_OLDEST, &out->oldest_ns);
+    }
+    return status == STATUS_OK ? read_time(archive, SQLITE_STATEMENT_NEWEST, &out->newest_ns)
+                               : status;
+}
+
+static const struct archive_engine sqlite_engine = {
+        .name = "sqlite",
+        .close = sqlite_close,
+        .put = sqlite_archive_put,
+        .totals = sqlite_totals,
+        .prune = sqlite_archive_prune,
+        .reader_open = sqlite_archive_reader_open,
+        .reader_close = sqlite_archive_reader_close,
+        .select = sqlite_archive_select,
+        .deliver = sqlite_archive_deliver,
+};
+
+/* A database in memory that the readers' connections share; no two have the same name. */
+static char *name_in_memory(void)
+{
+    static atomic_uint next;
+    char name[64];
+    /* relaxed: only distinctness matters */
+    unsigned number = atomic_fetch_add_explicit(&next, 1, memory_order_relaxed);
+    snprintf(name, sizeof(name), "file:/sluice-archive-%u?vfs=memdb", number);
+    return strdup(name);
+}
+
+static enum status open_parts(
+        struct sqlite_archive *archive, const char *path, const struct archive_options *options)
+{
+    bool is_memory = strcmp(path, ":memory:") == 0;
+    archive->name = is_memory ? name_in_memory() : strdup(path);
+    if (archive->name == NULL) {
+        return STATUS_NO_MEMORY;
+    }
+    archive->target = (struct sqlite_target){.name = archive->name,
+            .vfs = is_memory ? NULL : options->vfs,
+            .is_memory = is_memory,
+            .is_read_only = options->is_read_only};
+    enum status status = sqlite_connection_init(&archive->connection, &archive->target);
+    if (status == STATUS_OK) {
+        status = set_up_index(archive);
+    }
+    if (status == STATUS_OK) {
+        status = set_up_segments(archive, options);
+    }
+    if (status == STATUS_OK && !options->is_read_only) {
+        status = sqlite_recover(archive);
+    }
+    return status;
+}
+
+static enum status try_open(
+        struct archive **out, const char *path, const struct archive_options *options)
+{
+    struct sqlite_archive *archive = memory_allocate_zeroed(sizeof(*archive));
+    if (archive == NULL) {
+        return STATUS_NO_MEMORY;
+    }
+    archive->base.engine = &sqlite_engine;
+    enum status status = open_parts(archive, path, options);
+    if (status != STATUS_OK) {
+        sqlite_close(&archive->base);
+        return status;
+    }
+    *out = &archive->base;
+    return STATUS_OK;
+}
+
+/* False when it could not be renamed; a file that is not there needs no renaming. */
+static bool rename_aside(const char *path, const char *suffix)
+{
+    char from[PATH_MAX];
+    char to[PATH_MAX + sizeof(".damaged")];
+    snprintf(from, sizeof(from), "%s%s", path, suffix);
+    snprintf(to, sizeof(to), "%s.damaged%s", path, suffix);
+    return rename(from, to) == 0 || errno == ENOENT;
+}
+
+static bool rename_index(const char *path)
+{
+    if (!rename_aside(path, "") || !rename_aside(path, "-wal") || !rename_aside(path, "-shm")) {
+        return false;
+    }
+    log_write(LOG_ERROR, module,
+            "%s is damaged: kept as %s.damaged, a new index is made from the segments", path, path);
+    return true;
+}
+
+/* The index can be made again from the segments, so a damaged one does not stop the node. */
+static bool set_index_aside(const char *path)
+{
+    struct segments *lock = NULL;
+    char folder[PATH_MAX];
+    snprintf(folder, sizeof(folder), "%s%s", path, segments_suffix);
+    /* Only one that nobody writes. */
+    if (segments_open(&lock, &(struct segments_options){.folder = folder}) != STATUS_OK) {
+        return false;
+    }
+    bool is_aside = rename_index(path);
+    segments_close(&lock);
+    return is_aside;
+}
+
+enum status sqlite_archive_open(struct archive **out, const char *path,
+        const struct archive_options *options, struct archive_error *error)
+{
+    enum status status = try_open(out, path, options);
+    if (status == STATUS_DAMAGED && !options->is_read_only && set_index_aside(path)) {
+        status = try_open(out, path, options);
+    }
+    if (status != STATUS_OK) {
+        snprintf(error->text, sizeof(error->text), "archive %s: %s", path, status_text(status));
+    }
+    return status;
+}

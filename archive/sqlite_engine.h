@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+/*
+ * The SQLite engine's insides: messages in segment files, the index of them in SQLite.
+ *
+ * A put is durable with one sync, that of the segment file: the index is in WAL mode and not synced
+ * at every commit, so a power cut may take its last commits back, but never leaves half of one. What
+ * the index then lacks is read again from the segment when the archive is opened (sqlite_recovery.c).
+ */
+
+#include <sys/uio.h>
+
+#include "archive/engine.h"
+#include "archive/record.h"
+#include "archive/segments.h"
+#include "archive/sqlite_connection.h"
+#include "archive/topic_cache.h"
+
+struct sqlite_archive {
+    struct archive base;
+    struct sqlite_target target;
+    char *name; /* target.name */
+    struct sqlite_connection connection;
+    struct segments *segments;
+    struct topic_cache pubsub_topics;
+    struct topic_cache content_topics;
+
+    uint8_t *headers; /* of the records of the batch being put */
+    struct iovec *parts;
+    size_t batch_capacity;
+
+    int64_t trimmed_content; /* content topics up to this id were looked at for being unused */
+    int64_t moving_segment;  /* the sparse segment that is being emptied, or was last */
+    uint64_t moving_offset;  /* how far */
+    bool is_moving;
+};
+
+struct sqlite_reader {
+    struct archive_reader base;
+    struct sqlite_connection connection;
+    int64_t segment; /* the file that is open; 0: none */
+    int fd;
+    uint8_t *buffer; /* of the record shown last */
+    size_t capacity;
+};
+
+/* One batch on its way into a segment. */
+struct sqlite_batch {
+    int64_t segment;
+    uint64_t offset; /* of the next record */
+    size_t stored;
+    int64_t bytes; /* of the stored records */
+};
+
+/* Inside a transaction; *is_new false when the hash was there. */
+MUST_USE enum status sqlite_index_record(struct sqlite_archive *archive, struct sqlite_batch *batch,
+        const struct archive_record *record, bool *is_new);
+MUST_USE enum status sqlite_save_batch(
+        struct sqlite_archive *archive, const struct sqlite_batch *batch);
+
+/* Room for count records in headers and parts. */
+MUST_USE enum status sqlite_reserve_batch(struct sqlite_archive *archive, size_t count);
+
+/* Puts the record, which is new, into place number i of headers and parts. */
+void sqlite_stage_record(
+        struct sqlite_archive *archive, size_t i, const struct archive_record *record);
+
+/* What is no longer wanted of a segment; inside a transaction. */
+MUST_USE enum status sqlite_shrink_segment(
+        struct sqlite_archive *archive, int64_t segment, int64_t count, int64_t bytes);
+
+/* Ends a failed transaction with all that belongs to it. */
+void sqlite_give_up(struct sqlite_archive *archive);
+
+MUST_USE enum status sqlite_archive_put(struct archive *archive,
+        const struct archive_record records[], size_t count, struct archive_put_result *result);
+MUST_USE enum status sqlite_archive_prune(struct archive *archive,
+        const struct archive_prune_limits *limits, size_t max_rows, size_t *removed);
+
+/*
+ * Empties a segment of which little is still wanted by putting that into the current one. Looks at
+ * max_records records.
+ */
+MUST_USE enum status sqlite_compact(struct sqlite_archive *archive, size_t max_records);
+
+/* Forgets that segment existed, and then removes its file. */
+MUST_USE enum status sqlite_drop_segment(struct sqlite_archive *archive, int64_t segment);
+
+/* Brings the index up to date with the segment files. */
+MUST_USE enum status sqlite_recover(struct sqlite_archive *archive);
+
+MUST_USE enum status sqlite_archive_reader_open(
+        struct archive_reader **out, struct archive *archive);
+void sqlite_archive_reader_close(struct archive_reader *reader);
+MUST_USE enum status sqlite_archive_select(struct archive_reader *reader,
+        struct archive_selection *selection, struct page_builder *builder);
+MUST_USE enum status sqlite_archive_deliver(struct archive_reader *reader,
+        const struct archive_query *query, struct page_builder *builder, archive_sink *sink,
+        void *context);
