@@ -159,13 +159,6 @@ bool sha256_pair_is_side_by_side(void)
 
 #else
 
-static void pair_interleaved(uint8_t digest_a[SHA256_BYTES], struct sha256_pieces pieces_a,
-        uint8_t digest_b[SHA256_BYTES], struct sha256_pieces pieces_b)
-{
-    sha256(digest_a, pieces_a);
-    sha256(digest_b, pieces_b);
-}
-
 bool sha256_pair_is_side_by_side(void)
 {
     return false;
@@ -176,10 +169,12 @@ bool sha256_pair_is_side_by_side(void)
 void sha256_pair(uint8_t digest_a[SHA256_BYTES], struct sha256_pieces a,
         uint8_t digest_b[SHA256_BYTES], struct sha256_pieces b)
 {
+#if defined(__x86_64__)
     if (sha256_pair_is_side_by_side()) {
         pair_interleaved(digest_a, a, digest_b, b);
         return;
     }
+#endif
     sha256(digest_a, a);
     sha256(digest_b, b);
 }

@@ -87,18 +87,22 @@ static void look_up(uint64_t number)
     }
 }
 
+static void look_up_one(uint64_t random, bool is_at_its_end)
+{
+    uint64_t newest = atomic_load_explicit(&inserted, memory_order_acquire); /* INSERTED */
+    if (newest > 2 * window) {
+        look_up(is_at_its_end ? next_renewed(newest + 1 - window) : newest - random % (2 * window));
+    }
+}
+
 static void *read_all_the_while(void *argument)
 {
     uint64_t random = (uint64_t)(uintptr_t)argument;
     rcu_register();
     while (!atomic_load_explicit(&is_done, memory_order_relaxed)) { /* relaxed: only a flag */
         for (int i = 0; i < 16; i++) {
-            uint64_t newest = atomic_load_explicit(&inserted, memory_order_acquire); /* INSERTED */
             random = random * 6364136223846793005u + 1442695040888963407u;
-            if (newest > 2 * window) {
-                look_up(i == 0 ? newest - (random >> 33) % (2 * window)
-                               : next_renewed(newest + 1 - window));
-            }
+            look_up_one(random >> 33, i > 0);
         }
         rcu_turn_over();
     }
