@@ -176,7 +176,8 @@ static void remember_refused(struct multistream *negotiation, struct span name)
     size_t length = 0;
     for (; length < name.length && length < REFUSED_NAME_SIZE - 1; length++) {
         uint8_t c = name.bytes[length];
-        negotiation->refused[length] = c >= ' ' && c < 0x7f ? (char)c : '?';
+        bool is_printable = c >= ' ' && c < 0x7f;
+        negotiation->refused[length] = (char)(is_printable ? c : '?');
     }
     negotiation->refused[length] = '\0';
 }

@@ -96,19 +96,21 @@ static const char *find_own_muxer(const struct noise_handshake *handshake, struc
     return NULL;
 }
 
-/* Both sides come to the same result: the first of the initiator's list that the other offers. */
-static const char *choose_muxer(
+static const char *first_own_muxer_they_offer(
         const struct noise_handshake *handshake, const struct noise_payload *theirs)
 {
     const struct noise_handshake_options *options = &handshake->options;
-    if (options->is_initiator) {
-        for (size_t i = 0; i < options->muxer_count; i++) {
-            if (offers(theirs, options->muxers[i])) {
-                return options->muxers[i];
-            }
+    for (size_t i = 0; i < options->muxer_count; i++) {
+        if (offers(theirs, options->muxers[i])) {
+            return options->muxers[i];
         }
-        return NULL;
     }
+    return NULL;
+}
+
+static const char *first_of_their_muxers_we_offer(
+        const struct noise_handshake *handshake, const struct noise_payload *theirs)
+{
     const char *muxer = NULL;
     for (size_t i = 0; i < theirs->muxer_count && muxer == NULL; i++) {
         muxer = find_own_muxer(handshake, theirs->muxers[i]);
@@ -138,7 +140,10 @@ static enum status check_payload(struct noise_handshake *handshake, struct span 
     if (expected != NULL && !peer_id_equal(expected, &handshake->peer)) {
         return STATUS_WRONG_PEER;
     }
-    handshake->muxer = choose_muxer(handshake, &payload);
+    /* The initiator's order decides, so that both sides come to the same result. */
+    handshake->muxer = handshake->options.is_initiator
+                               ? first_own_muxer_they_offer(handshake, &payload)
+                               : first_of_their_muxers_we_offer(handshake, &payload);
     return STATUS_OK;
 }
 

@@ -24,26 +24,33 @@ static enum status parse_extensions(struct noise_payload *out, struct span bytes
     return STATUS_OK;
 }
 
-enum status noise_payload_parse(struct noise_payload *out, struct span bytes)
+static enum status take_field(struct noise_payload *out, const struct wire_field *field)
 {
-    memset(out, 0, sizeof(*out));
-    while (bytes.length > 0) {
-        struct wire_field field;
-        if (wire_next(&field, &bytes) != STATUS_OK) {
-            return STATUS_BAD_HANDSHAKE;
-        }
-        if (field.tag == TAG_IDENTITY_KEY) {
-            out->identity_key = field.bytes;
-        } else if (field.tag == TAG_IDENTITY_SIGNATURE) {
-            out->identity_signature = field.bytes;
-        } else if (field.tag == TAG_EXTENSIONS) {
-            enum status status = parse_extensions(out, field.bytes);
-            if (status != STATUS_OK) {
-                return status;
-            }
-        }
+    switch (field->tag) {
+    case TAG_IDENTITY_KEY:
+        out->identity_key = field->bytes;
+        break;
+    case TAG_IDENTITY_SIGNATURE:
+        out->identity_signature = field->bytes;
+        break;
+    case TAG_EXTENSIONS:
+        return parse_extensions(out, field->bytes);
+    default:
+        break;
     }
     return STATUS_OK;
+}
+
+enum status noise_payload_parse(struct noise_payload *out, struct span bytes)
+{
+    enum status status = STATUS_OK;
+    memset(out, 0, sizeof(*out));
+    while (bytes.length > 0 && status == STATUS_OK) {
+        struct wire_field field;
+        status = wire_next(&field, &bytes) == STATUS_OK ? take_field(out, &field)
+                                                        : STATUS_BAD_HANDSHAKE;
+    }
+    return status;
 }
 
 static size_t extensions_size(const struct noise_payload *payload)

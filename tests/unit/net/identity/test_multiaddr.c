@@ -40,6 +40,25 @@ static void agrees_with_js_multiaddr_on_text_and_bytes(void **state)
     json_decref(root);
 }
 
+static void expect_bad_text(const char *text)
+{
+    struct multiaddr address;
+    if (multiaddr_parse(&address, span_of_text(text)) != STATUS_BAD_ADDRESS) {
+        fail_msg("taken: %s", text);
+    }
+    assert_int_equal(address.length, 0);
+}
+
+static void expect_bad_bytes(const char *hex)
+{
+    struct multiaddr address;
+    struct span bytes = hex_decode(hex);
+    if (multiaddr_from_bytes(&address, bytes) != STATUS_BAD_ADDRESS) {
+        fail_msg("taken: %s", hex);
+    }
+    hex_free(bytes);
+}
+
 static void refuses_malformed_texts(void **state)
 {
     (void)state;
@@ -51,13 +70,10 @@ static void refuses_malformed_texts(void **state)
             "/ip4/1.2.3.4/tcp/80/p2p/", "/ip4/1.2.3.4/tcp/80/p2p/QmYyQ", "/p2p/0x1234",
             "/dns4//tcp/1", "/dns4/a b/tcp/1", "/dns4/a\nb/tcp/1", "/dns4/a%b/tcp/1",
             "/ip6zone/0123456789abcdef/ip6/::1/tcp/1"};
-    struct multiaddr address;
     for (size_t i = 0; i < COUNT(bad); i++) {
-        if (multiaddr_parse(&address, span_of_text(bad[i])) != STATUS_BAD_ADDRESS) {
-            fail_msg("taken: %s", bad[i]);
-        }
-        assert_int_equal(address.length, 0);
+        expect_bad_text(bad[i]);
     }
+    struct multiaddr address;
     assert_int_equal(
             multiaddr_parse(&address, span_of("/ip4/1.2.3.4\0/tcp/1", 19)), STATUS_BAD_ADDRESS);
 }
@@ -84,13 +100,8 @@ static void refuses_malformed_bytes(void **state)
             "35", "3500", "3502 61", "3503 612f62", "3503 610062", "3503 610a62", /* dns */
             "35ffffffff0f", "35ffffffffffffffffff01", "35ffffffffffffffffffff01",
             "ffffffffffffffffffff01", "80", "2a00", "2a10 30313233343536373839616263646566"};
-    struct multiaddr address;
     for (size_t i = 0; i < COUNT(bad); i++) {
-        struct span bytes = hex_decode(bad[i]);
-        if (multiaddr_from_bytes(&address, bytes) != STATUS_BAD_ADDRESS) {
-            fail_msg("taken: %s", bad[i]);
-        }
-        hex_free(bytes);
+        expect_bad_bytes(bad[i]);
     }
 }
 
@@ -165,10 +176,10 @@ static void says_which_addresses_no_transport_here_can_reach(void **state)
 {
     (void)state;
     const char *const others[] = {"/ip4/1.2.3.4", "/tcp/1", "/ip4/1.2.3.4/udp/1/quic-v1",
-            "/ip4/1.2.3.4/udp/1", "/dnsaddr/a.b", "/dnsaddr/a.b/tcp/1", "/p2p/" RSA_PEER,
+            "/ip4/1.2.3.4/udp/1", "/dnsaddr/a.b", "/dnsaddr/a.b/tcp/1", ("/p2p/" RSA_PEER),
             "/ip4/1.2.3.4/tcp/1/tls", "/ip4/1.2.3.4/tcp/1/ws/tls", "/ip4/1.2.3.4/tcp/1/wss/ws",
-            "/ip4/1.2.3.4/tcp/1/p2p/" RSA_PEER "/p2p-circuit",
-            "/ip4/1.2.3.4/tcp/1/p2p/" RSA_PEER "/p2p-circuit/p2p/" ED25519_PEER,
+            ("/ip4/1.2.3.4/tcp/1/p2p/" RSA_PEER "/p2p-circuit"),
+            ("/ip4/1.2.3.4/tcp/1/p2p/" RSA_PEER "/p2p-circuit/p2p/" ED25519_PEER),
             "/ip6zone/eth0/ip4/1.2.3.4/tcp/1", "/ip4/1.2.3.4/tcp/1/tcp/1",
             "/ip4/1.2.3.4/tcp/1/sni/a.b"};
     for (size_t i = 0; i < COUNT(others); i++) {

@@ -161,7 +161,8 @@ static void a_refused_name_is_fit_for_a_log(void **state)
     struct multistream *negotiation = create_responder();
     char line[200];
     memset(line, 'x', sizeof(line));
-    memcpy(line, "\xc6\x01/a\x1b[\xff\r", 8);
+    const uint8_t start[] = {0xc6, 0x01, '/', 'a', 0x1b, '[', 0xff, '\r'};
+    memcpy(line, start, sizeof(start));
     line[199] = '\n';
     assert_int_equal(receive_text(negotiation, HEADER), STATUS_OK);
     assert_int_equal(receive(negotiation, span_of(line, sizeof(line))), STATUS_OK);

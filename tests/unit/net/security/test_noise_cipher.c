@@ -101,7 +101,7 @@ static void opens_what_the_aead_of_openssl_sealed_in_pieces_of_any_size(void **s
     for (size_t i = 0; i < LENGTHS; i++) {
         size_t length = lengths[i];
         struct span associated = span_of("0123456789abcdef0123456789abcdef", i);
-        size_t step = i % 3 == 0 ? 1 : i * 13;
+        size_t step = i % 3 == 0 ? 1 : i * (size_t)13;
         seal_with_oracle(cipher.nonce, associated, length);
         struct span ciphertext = span_of(oracle, length + NOISE_CIPHER_TAG_BYTES);
         assert_int_equal(noise_cipher_verify(&cipher, associated, ciphertext), STATUS_OK);
@@ -149,7 +149,7 @@ static void finds_every_changed_bit(void **state)
     enum {
         LENGTH = 40
     };
-    for (size_t bit = 0; bit < (LENGTH + NOISE_CIPHER_TAG_BYTES) * 8; bit++) {
+    for (size_t bit = 0; bit < (size_t)8 * (LENGTH + NOISE_CIPHER_TAG_BYTES); bit++) {
         struct noise_cipher cipher = cipher_with_key(5);
         seal_with_oracle(5, span_of(NULL, 0), LENGTH);
         oracle[bit / 8] ^= (uint8_t)(1U << (bit % 8));

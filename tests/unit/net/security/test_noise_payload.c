@@ -104,7 +104,8 @@ static void keeps_the_first_muxers_of_a_list_that_is_too_long(void **state)
     uint8_t bytes[3 + 3 * 40] = {0x22, 120};
     struct noise_payload payload;
     for (size_t i = 0; i < 40; i++) {
-        memcpy(bytes + 2 + 3 * i, "\x12\x01", 2);
+        bytes[2 + 3 * i] = 0x12;
+        bytes[3 + 3 * i] = 1;
         bytes[4 + 3 * i] = (uint8_t)('A' + i);
     }
     assert_int_equal(noise_payload_parse(&payload, span_of(bytes, 122)), STATUS_OK);
