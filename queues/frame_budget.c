@@ -76,21 +76,21 @@ static void note_peak(struct frame_budget *budget, size_t used)
 /* False when limit has no room; the refusal is then on record in the charge. */
 static bool charge_up_to(struct frame_budget *budget, size_t limit, size_t bytes)
 {
+    bool has_room;
+    size_t next;
     /* relaxed: see top */
     size_t now = atomic_load_explicit(&budget->charge, memory_order_relaxed);
-    for (;;) {
+    /* Ends because a failure means that another thread charged, released or was refused. */
+    do {
         size_t used = now & ~WAITING;
-        bool has_room = used <= limit && bytes <= limit - used;
-        size_t next = has_room ? now + bytes : now | WAITING;
-        /* Ends because a failure means that another thread charged, released or was refused. */
-        if (next == now || atomic_compare_exchange_weak_explicit(&budget->charge, &now, next,
-                                   memory_order_relaxed, memory_order_relaxed)) {
-            if (has_room) {
-                note_peak(budget, used + bytes);
-            }
-            return has_room;
-        }
+        has_room = used <= limit && bytes <= limit - used;
+        next = has_room ? now + bytes : now | WAITING;
+    } while (next != now && !atomic_compare_exchange_weak_explicit(&budget->charge, &now, next,
+                                    memory_order_relaxed, memory_order_relaxed));
+    if (has_room) {
+        note_peak(budget, next & ~WAITING);
     }
+    return has_room;
 }
 
 bool frame_budget_try_charge(

@@ -14,13 +14,13 @@
 #include "base/tsan.h"
 
 /* cmocka's assertions jump, which only its own thread may do. */
-#define CHECK(fact)                                                                                \
-    do {                                                                                           \
-        if (!(fact)) {                                                                             \
-            fprintf(stderr, "%s:%d: CHECK(%s)\n", __FILE__, __LINE__, #fact);                      \
-            abort();                                                                               \
-        }                                                                                          \
-    } while (0)
+#define CHECK(fact) ((fact) ? (void)0 : fail_check(__FILE__, __LINE__, #fact))
+
+static inline _Noreturn void fail_check(const char *file, int line, const char *fact)
+{
+    fprintf(stderr, "%s:%d: CHECK(%s)\n", file, line, fact);
+    abort();
+}
 
 /* How long a sleeper that was not woken waits before its test fails. */
 static const uint64_t LOST_WAKE_NS = 60ULL * NANOSECONDS_PER_SECOND;

@@ -50,6 +50,17 @@ static void look_up_one(struct reader *reader, struct envelope **kept)
     check_message(found);
 }
 
+/* A counted reference is all that may be held here. */
+static void pause_offline(const struct envelope *kept)
+{
+    rcu_offline();
+    sched_yield();
+    if (kept != NULL) {
+        check_message(kept);
+    }
+    rcu_online();
+}
+
 static void *read_table(void *argument)
 {
     struct reader *reader = argument;
@@ -58,12 +69,7 @@ static void *read_table(void *argument)
     while (!atomic_load_explicit(&reader->table->is_done, memory_order_acquire)) {
         look_up_one(reader, &kept);
         if (one_in(&reader->seed, 8)) {
-            rcu_offline();
-            sched_yield();
-            if (kept != NULL) {
-                check_message(kept);
-            }
-            rcu_online();
+            pause_offline(kept);
         }
         if (kept != NULL && one_in(&reader->seed, 2)) {
             check_message(kept);
