@@ -168,7 +168,7 @@ static void channel_init(struct channel *channel, const struct channel_kind *kin
     parking_init(&channel->parking);
     if (channel->slots == NULL ||
             spmc_ring_create(&channel->ring, capacity, &channel->parking) != STATUS_OK) {
-        fail("no memory, or --capacity is no power of two");
+        fail("no memory");
     }
     pthread_mutex_init(&channel->mutex, NULL);
     pthread_cond_init(&channel->has_item, NULL);
@@ -388,6 +388,10 @@ int main(int argc, char **argv)
 {
     struct options options = {.messages = 500000, .turns = 20000, .rounds = 7, .capacity = 1024};
     parse_options(&options, argc, argv);
+    if ((options.capacity & (options.capacity - 1)) != 0) {
+        fprintf(stderr, "bench_rings: --capacity is no power of two\n");
+        return 2;
+    }
     static struct row rows[ROWS];
     for (uint64_t round = 0; round < options.rounds; round++) {
         for (size_t i = 0; i < ROWS; i++) {
