@@ -73,6 +73,18 @@ void metrics_detach_thread(void)
     metrics_row_of_thread = NULL;
 }
 
+struct metrics_row *metrics_suspend_thread(void)
+{
+    struct metrics_row *row = metrics_row_of_thread;
+    metrics_row_of_thread = NULL;
+    return row;
+}
+
+void metrics_resume_thread(struct metrics_row *row)
+{
+    metrics_row_of_thread = row;
+}
+
 uint64_t metrics_sum(const struct metrics *metrics, enum metric metric)
 {
     /* relaxed loads of the values: a sum may be slightly behind */

@@ -59,5 +59,12 @@ void metrics_destroy(struct metrics **metrics);
 MUST_USE enum status metrics_attach_thread(struct metrics *metrics);
 void metrics_detach_thread(void);
 
+/*
+ * Between the two the calling thread counts into the shared row: for load generators, whose own work
+ * is not the router's.
+ */
+struct metrics_row *metrics_suspend_thread(void);
+void metrics_resume_thread(struct metrics_row *row);
+
 /* The sum over all rows of metrics; with NULL, the row of the threads that have none. */
 uint64_t metrics_sum(const struct metrics *metrics, enum metric metric);

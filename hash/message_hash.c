@@ -48,3 +48,13 @@ void message_hash_and_id(uint8_t hash[SHA256_BYTES], uint8_t id[SHA256_BYTES],
     metrics_add(METRIC_ID_HASHED_BYTES, message.length);
     sha256_pair(id, (struct sha256_pieces){.spans = &message, .count = 1}, hash, hashed);
 }
+
+void message_hash_of_two(uint8_t hash_a[SHA256_BYTES], const struct message_hash_input *a,
+        uint8_t hash_b[SHA256_BYTES], const struct message_hash_input *b)
+{
+    struct hashed_pieces pieces_a;
+    struct hashed_pieces pieces_b;
+    struct sha256_pieces hashed_a = lay_out(&pieces_a, a);
+    struct sha256_pieces hashed_b = lay_out(&pieces_b, b);
+    sha256_pair(hash_a, hashed_a, hash_b, hashed_b);
+}

@@ -30,6 +30,10 @@ struct message_hash_input {
 
 void message_hash(uint8_t hash[SHA256_BYTES], const struct message_hash_input *input);
 
+/* The hashes of two messages, side by side likewise: where no message id is wanted. */
+void message_hash_of_two(uint8_t hash_a[SHA256_BYTES], const struct message_hash_input *a,
+        uint8_t hash_b[SHA256_BYTES], const struct message_hash_input *b);
+
 /*
  * Both names of a new message, message being its serialised form: the two passes run side by side
  * where the processor can (hash/sha256_pair.h). Counts as message_hash and message_id do.

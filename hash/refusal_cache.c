@@ -64,6 +64,17 @@ static size_t bucket_of(const struct refusal_cache *cache, struct wide_key key)
     return (size_t)key.low & cache->bucket_mask;
 }
 
+bool refusal_cache_may_have(const struct refusal_cache *cache, uint64_t key_low)
+{
+    const struct bucket *bucket = &cache->buckets[(size_t)key_low & cache->bucket_mask];
+    for (int i = 0; i < WAYS; i++) {
+        if (bucket->ways[i].reason != 0 && bucket->ways[i].key.low == key_low) {
+            return true;
+        }
+    }
+    return false;
+}
+
 uint32_t refusal_cache_find(const struct refusal_cache *cache, struct wide_key key, uint64_t now_ns)
 {
     const struct bucket *bucket = &cache->buckets[bucket_of(cache, key)];

@@ -13,6 +13,7 @@
  * Thread: one.
  */
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -34,6 +35,9 @@ struct refusal_cache;
 MUST_USE enum status refusal_cache_create(
         struct refusal_cache **out, size_t entries, uint64_t window_ns);
 void refusal_cache_destroy(struct refusal_cache **cache);
+
+/* Whether a key with that low half may be there: spares most messages the pass for the whole key. */
+bool refusal_cache_may_have(const struct refusal_cache *cache, uint64_t key_low);
 
 /* The reason given to refusal_cache_insert, or 0. now_ns: monotonic. */
 uint32_t refusal_cache_find(

@@ -1,9 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/* The subcommands of the program `sluice`; main.c has their table. */
+/*
+ * The subcommands of the program `sluice`; main.c has their table. Each gets the arguments behind its
+ * name and returns the exit status: 0, 1 when it failed, 2 when it was called wrongly; one line on
+ * standard error says why.
+ */
 
-/* Arguments behind the name of the subcommand; returns the exit status. */
+int command_replay(int argc, char **argv);
+int command_query(int argc, char **argv);
 int command_key(int argc, char **argv);
 int command_ping(int argc, char **argv);
 int command_serve_echo(int argc, char **argv);

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: MIT */
+#include "bench/message_path/copy_count.h"
+
+#include <stdatomic.h>
+#include <stddef.h>
+
+#ifdef SLUICE_WRAP_COPIES
+enum {
+    COUNTED_FROM_BYTES = 1024
+};
+
+static _Atomic uint64_t counted;
+
+void *__real_memcpy(void *restrict to, const void *restrict from, size_t bytes);
+void *__real_memmove(void *to, const void *from, size_t bytes);
+void *__wrap_memcpy(void *restrict to, const void *restrict from, size_t bytes);
+void *__wrap_memmove(void *to, const void *from, size_t bytes);
+
+static void count(size_t bytes)
+{
+    if (bytes >= COUNTED_FROM_BYTES) {
+        /* relaxed: a count */
+        atomic_fetch_add_explicit(&counted, 1, memory_order_relaxed);
+    }
+}
+
+void *__wrap_memcpy(void *restrict to, const void *restrict from, size_t bytes)
+{
+    count(bytes);
+    return __real_memcpy(to, from, bytes);
+}
+
+void *__wrap_memmove(void *to, const void *from, size_t bytes)
+{
+    count(bytes);
+    return __real_memmove(to, from, bytes);
+}
+
+uint64_t copy_count(void)
+{
+    return atomic_load_explicit(&counted, memory_order_relaxed);
+}
+
+bool copy_count_is_on(void)
+{
+    return true;
+}
+#else
+uint64_t copy_count(void)
+{
+    return 0;
+}
+
+bool copy_count_is_on(void)
+{
+    return false;
+}
+#endif

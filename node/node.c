@@ -1,0 +1,334 @@
+/* SPDX-License-Identifier: MIT */
+#include "node/node.h"
+
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/rcu.h"
+#include "node/node_private.h"
+
+static enum status explain(struct node_error *error, enum status status, const char *what)
+{
+    if (status != STATUS_OK && error->text[0] == '\0') {
+        snprintf(error->text, sizeof(error->text), "%s: %s", what, status_text(status));
+    }
+    return status;
+}
+
+static enum status open_archive(
+        struct node *node, const struct options *options, struct node_error *error)
+{
+    const char *address = options_text(options, "archive");
+    if (strcmp(address, "none") == 0) {
+        return STATUS_OK;
+    }
+    struct archive_options archive_options = {
+            .memory_limit_bytes = options_number(options, "archive-memory-limit")};
+    struct archive_error archive_error;
+    enum status status = archive_open(&node->archive, address, &archive_options, &archive_error);
+    if (status != STATUS_OK) {
+        snprintf(error->text, sizeof(error->text), "%s", archive_error.text);
+    }
+    return status;
+}
+
+/* The spill file stands beside the database, or where --archive-spill says. */
+static enum status open_spill(
+        struct node *node, const struct options *options, struct node_error *error)
+{
+    static const char prefix[] = "sqlite://";
+    char path[4096];
+    const char *address = options_text(options, "archive");
+    const char *named = options_text(options, "archive-spill");
+    bool has_file = strncmp(address, prefix, sizeof(prefix) - 1) == 0 &&
+                    strcmp(address + sizeof(prefix) - 1, ":memory:") != 0;
+    uint64_t limit = options_number(options, "archive-spill-limit");
+    if (node->archive == NULL || limit == 0 || (named[0] == '\0' && !has_file)) {
+        return STATUS_OK;
+    }
+    if (named[0] != '\0') {
+        snprintf(path, sizeof(path), "%s", named);
+    } else {
+        snprintf(path, sizeof(path), "%s.spill", address + sizeof(prefix) - 1);
+    }
+    struct spill_options spill_options = {.path = path, .limit_bytes = limit};
+    enum status status = spill_open(&node->spill, &spill_options);
+    if (status != STATUS_OK) {
+        snprintf(error->text, sizeof(error->text), "spill file %.500s: %s", path,
+                status_text(status));
+    }
+    return status;
+}
+
+static enum status make_lane(struct node *node, size_t index)
+{
+    struct node_lane *lane = &node->lanes[index];
+    const struct node_settings *settings = &node->settings;
+    enum status status = inbox_create(&lane->inbox);
+    if (status == STATUS_OK) {
+        status = lane_create(&lane->lane, &settings->lane);
+    }
+    if (status == STATUS_OK && node->archive != NULL) {
+        status = spmc_ring_create(
+                &lane->archive_ring, settings->archive_ring, &node->archive_parking);
+    }
+    for (size_t i = 0; status == STATUS_OK && i < settings->filter_count; i++) {
+        status = spmc_ring_create(&lane->filter_rings[i], settings->filter_ring,
+                inbox_parking(node->filters[i].requests));
+    }
+    if (status == STATUS_OK) {
+        status = spmc_ring_create(&lane->event_ring, settings->event_ring, &node->event_parking);
+    }
+    if (status == STATUS_OK) {
+        status = id_ring_create(&lane->sync_ring, settings->sync_ring, &node->sync_parking);
+    }
+    return status;
+}
+
+static enum status make_filter(struct node *node, size_t index)
+{
+    struct node_filter *filter = &node->filters[index];
+    enum status status = inbox_create(&filter->requests);
+    if (status == STATUS_OK) {
+        status = subscriptions_create(&filter->subscriptions, &subscriptions_defaults);
+    }
+    return status;
+}
+
+static enum status make_parts(struct node *node)
+{
+    struct topic_registry_options topics = {.max_topics = node->settings.max_topics,
+            .lane_count = (uint32_t)node->settings.lane_count,
+            .lane_policy = TOPIC_LANE_ROUND_ROBIN};
+    enum status status = topic_registry_create(&node->topics, &topics);
+    if (status == STATUS_OK) {
+        status = sync_set_create(&node->sync_set, node->settings.sync_limit);
+    }
+    for (size_t i = 0; status == STATUS_OK && i < node->settings.filter_count; i++) {
+        status = make_filter(node, i);
+    }
+    for (size_t i = 0; status == STATUS_OK && i < node->settings.lane_count; i++) {
+        status = make_lane(node, i);
+    }
+    return status;
+}
+
+/* Every stage gets a number and a slot for its own thread and one for each lane's dispatcher. */
+static void wire_progress(struct node *node)
+{
+    struct progress *progress = &node->progress;
+    size_t archive = node->archive != NULL ? progress_add_stage(progress) : 0;
+    size_t sync = progress_add_stage(progress);
+    size_t event = progress_add_stage(progress);
+    node->sync_worker.progress_slot = progress_add_slot(progress, sync);
+    node->event_worker.progress_slot = progress_add_slot(progress, event);
+    if (node->archive != NULL) {
+        node->archive_stage.archive_slot = progress_add_slot(progress, archive);
+        node->archive_stage.spill_slot = progress_add_slot(progress, archive);
+    }
+    for (size_t l = 0; l < node->settings.lane_count; l++) {
+        struct node_lane *lane = &node->lanes[l];
+        lane->worker.progress_slot = progress_add_slot(progress, PROGRESS_INTAKE);
+        lane->dispatcher.slot_sync = progress_add_slot(progress, sync);
+        lane->dispatcher.slot_event = progress_add_slot(progress, event);
+        if (node->archive != NULL) {
+            lane->dispatcher.slot_archive = progress_add_slot(progress, archive);
+        }
+    }
+    for (size_t f = 0; f < node->settings.filter_count; f++) {
+        size_t filter = progress_add_stage(progress);
+        node->filters[f].worker.progress_slot = progress_add_slot(progress, filter);
+        for (size_t l = 0; l < node->settings.lane_count; l++) {
+            node->lanes[l].dispatcher.slot_filters[f] = progress_add_slot(progress, filter);
+        }
+    }
+}
+
+static void wire_lane(struct node *node, size_t index)
+{
+    struct node_lane *lane = &node->lanes[index];
+    struct dispatcher *dispatcher = &lane->dispatcher;
+    dispatcher->archive = lane->archive_ring;
+    dispatcher->sync = lane->sync_ring;
+    dispatcher->event = lane->event_ring;
+    dispatcher->filter_count = node->settings.filter_count;
+    dispatcher->spill = node->spill != NULL ? &node->spill_parking : NULL;
+    dispatcher->budget = node->budget;
+    dispatcher->progress = &node->progress;
+    for (size_t i = 0; i < dispatcher->filter_count; i++) {
+        dispatcher->filters[i] = lane->filter_rings[i];
+        node->filters[i].worker.rings.rings[index] = lane->filter_rings[i];
+    }
+    lane->worker.inbox = lane->inbox;
+    lane->worker.lane = lane->lane;
+    lane->worker.dispatcher = dispatcher;
+    lane->worker.progress = &node->progress;
+    lane->worker.verdict = node->hooks.verdict;
+    lane->worker.verdict_context = node->hooks.verdict_context;
+    node->intake.lanes[index] = lane->inbox;
+    node->event_worker.rings.rings[index] = lane->event_ring;
+    node->sync_worker.rings[index] = lane->sync_ring;
+    node->sync_worker.dispatchers[index] = dispatcher;
+    node->archive_stage.archive_rings.rings[index] = lane->archive_ring;
+    node->archive_stage.spill_rings.rings[index] = lane->archive_ring;
+}
+
+static void push_nowhere(
+        void *context, const struct subscriber_entry *subscriber, struct envelope *envelope)
+{
+    (void)context;
+    (void)subscriber;
+    (void)envelope;
+}
+
+static void wire_stages(struct node *node)
+{
+    size_t lanes = node->settings.lane_count;
+    for (size_t i = 0; i < node->settings.filter_count; i++) {
+        struct filter_worker *worker = &node->filters[i].worker;
+        worker->rings.count = lanes;
+        worker->requests = node->filters[i].requests;
+        worker->subscriptions = node->filters[i].subscriptions;
+        worker->progress = &node->progress;
+        worker->push = node->hooks.push != NULL ? node->hooks.push : push_nowhere;
+        worker->push_context = node->hooks.push_context;
+    }
+    node->event_worker.rings.count = lanes;
+    node->event_worker.parking = &node->event_parking;
+    node->event_worker.progress = &node->progress;
+    node->event_worker.callback = node->hooks.event;
+    node->event_worker.callback_context = node->hooks.event_context;
+    node->sync_worker.lane_count = lanes;
+    node->sync_worker.parking = &node->sync_parking;
+    node->sync_worker.set = node->sync_set;
+    node->sync_worker.progress = &node->progress;
+    node->intake.topics = node->topics;
+    node->intake.unknown_topic = node->hooks.unknown_topic;
+    node->intake.unknown_context = node->hooks.unknown_context;
+    node->intake.lane_count = lanes;
+}
+
+static enum status wire_archive(struct node *node)
+{
+    struct archive_stage *stage = &node->archive_stage;
+    if (node->archive == NULL) {
+        return STATUS_OK;
+    }
+    stage->archive_rings.count = node->settings.lane_count;
+    stage->spill_rings.count = node->settings.lane_count;
+    stage->ring_capacity = node->settings.archive_ring * node->settings.lane_count;
+    stage->archive_parking = &node->archive_parking;
+    stage->spill_parking = &node->spill_parking;
+    stage->archive = node->archive;
+    stage->spill = node->spill;
+    stage->budget = node->budget;
+    stage->progress = &node->progress;
+    stage->batch_max = node->settings.archive_batch;
+    return archive_stage_init(stage);
+}
+
+static enum status assemble(
+        struct node *node, const struct options *options, struct node_error *error)
+{
+    enum status status = node_settings_read(&node->settings, options, error);
+    if (status == STATUS_OK) {
+        status = metrics_create(&node->metrics);
+    }
+    if (status == STATUS_OK) {
+        size_t budget = node->settings.budget_bytes;
+        status = frame_budget_create(&node->budget, budget, budget / 8);
+    }
+    if (status == STATUS_OK) {
+        status = open_archive(node, options, error);
+    }
+    if (status == STATUS_OK) {
+        status = open_spill(node, options, error);
+    }
+    if (status == STATUS_OK) {
+        status = make_parts(node);
+    }
+    if (status != STATUS_OK) {
+        return status;
+    }
+    wire_progress(node);
+    for (size_t i = 0; i < node->settings.lane_count; i++) {
+        wire_lane(node, i);
+    }
+    wire_stages(node);
+    status = wire_archive(node);
+    return status == STATUS_OK ? node_make_threads(node, options, error) : status;
+}
+
+enum status node_create(struct node **out, const struct options *options,
+        const struct node_hooks *hooks, struct node_error *error)
+{
+    size_t whole = (sizeof(struct node) + CACHE_LINE - 1) / CACHE_LINE * CACHE_LINE;
+    struct node *node = aligned_alloc(CACHE_LINE, whole);
+    error->text[0] = '\0';
+    if (node == NULL) {
+        return explain(error, STATUS_NO_MEMORY, "node");
+    }
+    memset(node, 0, sizeof(*node));
+    node->hooks = *hooks;
+    progress_init(&node->progress);
+    parking_init(&node->archive_parking);
+    parking_init(&node->spill_parking);
+    parking_init(&node->sync_parking);
+    parking_init(&node->event_parking);
+    for (size_t i = 0; i < NODE_LANES_MAX; i++) {
+        dispatcher_init(&node->lanes[i].dispatcher);
+    }
+    enum status status = explain(error, assemble(node, options, error), "node");
+    if (status != STATUS_OK) {
+        node_destroy(&node);
+        return status;
+    }
+    *out = node;
+    return STATUS_OK;
+}
+
+static void destroy_lane(struct node_lane *lane)
+{
+    id_ring_destroy(&lane->sync_ring);
+    spmc_ring_destroy(&lane->event_ring);
+    for (size_t i = 0; i < NODE_FILTERS_MAX; i++) {
+        spmc_ring_destroy(&lane->filter_rings[i]);
+    }
+    spmc_ring_destroy(&lane->archive_ring);
+    lane_destroy(&lane->lane);
+    inbox_destroy(&lane->inbox);
+}
+
+/* The stages before the archive's refuse to be destroyed while they hold anything: see the asserts. */
+void node_destroy(struct node **node_pointer)
+{
+    struct node *node = *node_pointer;
+    if (node == NULL) {
+        return;
+    }
+    for (size_t i = 0; i < node->thread_count; i++) {
+        worker_destroy(&node->threads[i].worker);
+    }
+    if (node->archive_stage.archive != NULL) {
+        archive_stage_fini(&node->archive_stage);
+    }
+    for (size_t i = 0; i < NODE_LANES_MAX; i++) {
+        destroy_lane(&node->lanes[i]);
+    }
+    for (size_t i = 0; i < NODE_FILTERS_MAX; i++) {
+        subscriptions_destroy(&node->filters[i].subscriptions);
+        inbox_destroy(&node->filters[i].requests);
+    }
+    sync_set_destroy(&node->sync_set);
+    spill_close(&node->spill);
+    archive_close(&node->archive);
+    rcu_drain();
+    topic_registry_destroy(&node->topics);
+    frame_budget_destroy(&node->budget);
+    metrics_destroy(&node->metrics);
+    free(node);
+    *node_pointer = NULL;
+}

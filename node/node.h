@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+/*
+ * A whole router, assembled from options: lanes, rings, stages, archive and threads, as
+ * node/pipeline.def lists them. Several may live in one process.
+ *
+ * Lifetime:  create, start, stop, destroy. What the intake accepted before stop is carried through
+ *            every stage before it returns.
+ * Thread:    create, start, stop and destroy on one thread; the rest on any between start and stop.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "archive/archive.h"
+#include "base/attributes.h"
+#include "base/ledger.h"
+#include "base/options.h"
+#include "base/status.h"
+#include "queues/frame_budget.h"
+#include "router/intake.h"
+#include "workers/decode_worker.h"
+#include "workers/event_worker.h"
+#include "workers/filter_worker.h"
+#include "workers/pin_plan.h"
+
+struct node;
+
+enum node_role {
+#define ROLE(id, name, count, priority, duty) NODE_ROLE_##id,
+#include "node/pipeline.def"
+    NODE_ROLES
+};
+
+/* Why a node could not be made or started, in one line for the operator. */
+struct node_error {
+    char text[640];
+};
+
+/* The application's side; what is NULL is not called. */
+struct node_hooks {
+    event_callback *event; /* on the event thread */
+    void *event_context;
+    filter_push *push; /* on a filter thread; NULL: matched and counted only */
+    void *push_context;
+    decode_verdict *verdict; /* on the lane's decode thread */
+    void *verdict_context;
+    intake_unknown_topic *unknown_topic; /* on the posting thread; NULL: refused */
+    void *unknown_context;
+};
+
+/* options (read now, not kept) as base/options.def. Opens the archive. */
+MUST_USE enum status node_create(struct node **out, const struct options *options,
+        const struct node_hooks *hooks, struct node_error *error);
+MUST_USE enum status node_start(struct node *node, struct node_error *error);
+
+/* Nothing may be posted any more. */
+void node_stop(struct node *node);
+void node_destroy(struct node **node);
+
+/* Thread: the one that created it. See topic_registry_subscribe. */
+MUST_USE enum status node_subscribe_topic(
+        struct node *node, const struct topic **out, struct span name);
+
+/* Posts a subscription to the filter thread that serves the subscriber and waits for the result. */
+MUST_USE enum subscription_result node_filter_subscribe(struct node *node,
+        struct subscriber_entry subscriber, const struct subscription_request *request);
+
+const struct intake *BORROWED node_intake(const struct node *node);
+struct frame_budget *BORROWED node_budget(const struct node *node);
+struct metrics *BORROWED node_metrics(const struct node *node);
+struct archive *BORROWED node_archive(const struct node *node); /* NULL with --archive=none */
+
+/*
+ * For closed-loop producers. A frame with credit, waiting for it; NULL only when there is no memory or
+ * the frame is larger than the budget.
+ */
+MUST_USE struct frame *node_wait_frame(struct node *node, size_t length);
+
+/* Waits until at most max of the submitted messages are not finished by every stage. */
+void node_wait_in_flight(struct node *node, uint64_t submitted, uint64_t max);
+uint64_t node_finished(const struct node *node);
+
+/* What the stage's queues hold at this moment. */
+uint64_t node_held(const struct node *node, enum ledger_stage stage);
+
+/* STATUS_OK, or why the archive's engine refused the last batch. */
+enum status node_archive_health(const struct node *node);
+
+/* All threads of the role do nothing until that monotonic time. */
+void node_stall(struct node *node, enum node_role role, uint64_t until_ns);
+bool node_role_from_name(enum node_role *out, const char *name);
+const char *BORROWED node_role_name(enum node_role role);
+
+/* Busy nanoseconds of all threads of the role, and how many they are. */
+size_t node_role_busy(const struct node *node, enum node_role role, uint64_t *busy_ns);
+
+/* Where threads of the host belong that should not disturb the pinned ones. */
+void node_floating_cpus(const struct node *node, struct cpu_set *out);

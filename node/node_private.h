@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+/* The inside of struct node, for the files of node/ only. */
+
+#include "archive/spill.h"
+#include "node/node.h"
+#include "queues/id_ring.h"
+#include "queues/inbox.h"
+#include "queues/progress.h"
+#include "queues/spmc_ring.h"
+#include "router/dispatcher.h"
+#include "router/lane.h"
+#include "router/subscriptions.h"
+#include "router/sync_set.h"
+#include "router/topic_registry.h"
+#include "workers/archive_worker.h"
+#include "workers/decode_worker.h"
+#include "workers/event_worker.h"
+#include "workers/filter_worker.h"
+#include "workers/pin_plan.h"
+#include "workers/sync_worker.h"
+#include "workers/worker.h"
+
+enum {
+    NODE_LANES_MAX = INTAKE_LANES_MAX,
+    NODE_FILTERS_MAX = DISPATCHER_FILTERS_MAX,
+    NODE_WORKERS_MAX = NODE_LANES_MAX + NODE_FILTERS_MAX + 8
+};
+
+/* One lane: its inbox, its decisions and its end of every ring. */
+struct node_lane {
+    struct inbox *inbox;
+    struct lane *lane;
+    struct dispatcher dispatcher;
+    struct decode_worker worker;
+    struct spmc_ring *archive_ring;
+    struct spmc_ring *filter_rings[NODE_FILTERS_MAX];
+    struct spmc_ring *event_ring;
+    struct id_ring *sync_ring;
+};
+
+struct node_filter {
+    struct inbox *requests;
+    struct subscriptions *subscriptions;
+    struct filter_worker worker;
+};
+
+struct node_thread {
+    struct worker *worker;
+    enum node_role role;
+    char name[16];
+};
+
+/* What node_create read from the options. */
+struct node_settings {
+    size_t lane_count;
+    size_t filter_count;
+    uint32_t max_topics;
+    size_t archive_ring;
+    size_t filter_ring;
+    size_t event_ring;
+    size_t sync_ring;
+    size_t sync_limit;
+    size_t archive_batch;
+    size_t budget_bytes;
+    enum idle_strategy idle;
+    struct lane_options lane;
+};
+
+struct node {
+    struct progress progress; /* first: it asks for whole cache lines */
+    struct parking archive_parking;
+    struct parking spill_parking;
+    struct parking sync_parking;
+    struct parking event_parking;
+    struct archive_stage archive_stage;
+
+    struct node_settings settings;
+    struct node_hooks hooks;
+    struct metrics *metrics;
+    struct frame_budget *budget;
+    struct topic_registry *topics;
+    struct archive *archive;
+    struct spill *spill;
+    struct sync_set *sync_set;
+    struct sync_worker sync_worker;
+    struct event_worker event_worker;
+    struct node_lane lanes[NODE_LANES_MAX];
+    struct node_filter filters[NODE_FILTERS_MAX];
+    struct intake intake;
+    struct pin_plan pins;
+    struct node_thread threads[NODE_WORKERS_MAX];
+    size_t thread_count;
+    bool is_running;
+};
+
+/* node/settings.c */
+MUST_USE enum status node_settings_read(
+        struct node_settings *out, const struct options *options, struct node_error *error);
+
+/* node/threads.c: creates (does not start) a worker for every role of the node. */
+MUST_USE enum status node_make_threads(
+        struct node *node, const struct options *options, struct node_error *error);

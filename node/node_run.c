@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: MIT */
+
+/* A node that runs: starting and stopping its threads in order, and what others ask of it. */
+
+#include <sched.h>
+#include <stdio.h>
+
+#include "base/clock.h"
+#include "base/rcu.h"
+#include "node/node_private.h"
+
+/* Consumers before producers, so that nothing is pushed to a stage that is not there yet. */
+static const enum node_role start_order[] = {NODE_ROLE_SPILL, NODE_ROLE_ARCHIVE, NODE_ROLE_SYNC,
+        NODE_ROLE_EVENT, NODE_ROLE_FILTER, NODE_ROLE_DECODE};
+
+enum {
+    ORDER_COUNT = sizeof(start_order) / sizeof(start_order[0])
+};
+
+static enum status start_role(struct node *node, enum node_role role, struct node_error *error)
+{
+    for (size_t i = 0; i < node->thread_count; i++) {
+        if (node->threads[i].role != role) {
+            continue;
+        }
+        enum status status = worker_start(node->threads[i].worker);
+        if (status != STATUS_OK) {
+            snprintf(error->text, sizeof(error->text), "thread %s: %s", node->threads[i].name,
+                    status_text(status));
+            return status;
+        }
+    }
+    return STATUS_OK;
+}
+
+/* A role's threads drain their queues before they end; its producers have ended before. */
+static void stop_role(struct node *node, enum node_role role)
+{
+    for (size_t i = 0; i < node->thread_count; i++) {
+        if (node->threads[i].role == role && worker_is_started(node->threads[i].worker)) {
+            worker_request_stop(node->threads[i].worker);
+        }
+    }
+    for (size_t i = 0; i < node->thread_count; i++) {
+        if (node->threads[i].role == role) {
+            worker_join(node->threads[i].worker);
+        }
+    }
+}
+
+/* liburcu makes the reclaimer's thread where its first user runs: here, off the pinned cores. */
+static void start_reclaimer(const struct node *node)
+{
+    cpu_set_t before;
+    if (sched_getaffinity(0, sizeof(before), &before) != 0) {
+        return;
+    }
+    (void)!sched_setaffinity(0, sizeof(node->pins.floating.mask), &node->pins.floating.mask);
+    (void)urcu_qsbr_get_default_call_rcu_data();
+    (void)!sched_setaffinity(0, sizeof(before), &before);
+}
+
+enum status node_start(struct node *node, struct node_error *error)
+{
+    enum status status = STATUS_OK;
+    start_reclaimer(node);
+    for (size_t i = 0; status == STATUS_OK && i < ORDER_COUNT; i++) {
+        status = start_role(node, start_order[i], error);
+    }
+    node->is_running = true;
+    if (status != STATUS_OK) {
+        node_stop(node);
+    }
+    return status;
+}
+
+void node_stop(struct node *node)
+{
+    if (!node->is_running) {
+        return;
+    }
+    for (size_t i = ORDER_COUNT; i > 0; i--) {
+        stop_role(node, start_order[i - 1]);
+    }
+    node->is_running = false;
+}
+
+enum status node_subscribe_topic(struct node *node, const struct topic **out, struct span name)
+{
+    return topic_registry_subscribe(node->topics, out, name);
+}
+
+/* A request that its sender waits for. */
+struct waiting_subscribe {
+    struct filter_request request;
+    struct parking done_parking;
+    struct subscriber_entry subscriber;
+    const struct subscription_request *criteria;
+    enum subscription_result result; /* written before DONE */
+    atomic_bool is_done;             /* DONE: release store -> acquire load */
+};
+
+static void subscribe_on_filter_thread(
+        struct filter_request *request, struct subscriptions *subscriptions)
+{
+    struct waiting_subscribe *waiting = (struct waiting_subscribe *)request;
+    bool is_new;
+    waiting->result = subscriptions_subscribe(
+            subscriptions, waiting->subscriber, waiting->criteria, clock_monotonic_ns(), &is_new);
+    atomic_store_explicit(&waiting->is_done, true, memory_order_release); /* DONE */
+    parking_wake(&waiting->done_parking);
+}
+
+enum subscription_result node_filter_subscribe(struct node *node,
+        struct subscriber_entry subscriber, const struct subscription_request *request)
+{
+    struct waiting_subscribe waiting = {.subscriber = subscriber, .criteria = request};
+    waiting.request.carry_out = subscribe_on_filter_thread;
+    parking_init(&waiting.done_parking);
+    atomic_init(&waiting.is_done, false);
+    struct node_filter *filter = &node->filters[subscriber.id % node->settings.filter_count];
+    inbox_push(filter->requests, &waiting.request.link);
+    inbox_wake(filter->requests);
+    for (;;) {
+        uint32_t ticket = parking_prepare(&waiting.done_parking);
+        if (atomic_load_explicit(&waiting.is_done, memory_order_acquire)) { /* DONE */
+            parking_cancel(&waiting.done_parking, ticket);
+            return waiting.result;
+        }
+        parking_wait(&waiting.done_parking, ticket, UINT64_MAX);
+    }
+}
+
+const struct intake *node_intake(const struct node *node)
+{
+    return &node->intake;
+}
+
+struct frame_budget *node_budget(const struct node *node)
+{
+    return node->budget;
+}
+
+struct metrics *node_metrics(const struct node *node)
+{
+    return node->metrics;
+}
+
+struct archive *node_archive(const struct node *node)
+{
+    return node->archive;
+}
+
+/* Frames come back when any stage has finished something, which wakes the progress. */
+struct frame *node_wait_frame(struct node *node, size_t length)
+{
+    struct parking *parking = &node->progress.parking;
+    while (frame_charge(length) <= frame_budget_limit(node->budget)) {
+        uint32_t ticket = parking_prepare(parking);
+        struct frame *frame = frame_try_create(node->budget, FRAME_BUDGET_COMPLETE, length);
+        if (frame != NULL) {
+            parking_cancel(parking, ticket);
+            return frame;
+        }
+        /* A last reference may also go after the wake, on the reclaimer's thread. */
+        parking_wait(parking, ticket, 10 * NANOSECONDS_PER_MILLISECOND);
+    }
+    return NULL;
+}
+
+uint64_t node_finished(const struct node *node)
+{
+    return progress_finished(&node->progress);
+}
+
+void node_wait_in_flight(struct node *node, uint64_t submitted, uint64_t max)
+{
+    struct parking *parking = &node->progress.parking;
+    while (submitted - node_finished(node) > max) {
+        uint32_t ticket = parking_prepare(parking);
+        if (submitted - node_finished(node) <= max) {
+            parking_cancel(parking, ticket);
+            return;
+        }
+        parking_wait(parking, ticket, UINT64_MAX);
+    }
+}
+
+static uint64_t depth_of_rings(const struct node *node, enum ledger_stage stage)
+{
+    uint64_t depth = 0;
+    for (size_t l = 0; l < node->settings.lane_count; l++) {
+        const struct node_lane *lane = &node->lanes[l];
+        if (stage == LEDGER_STAGE_SYNC) {
+            depth += id_ring_depth_estimate(lane->sync_ring);
+        } else if (stage == LEDGER_STAGE_EVENT) {
+            depth += spmc_ring_depth_estimate(lane->event_ring);
+        }
+        for (size_t f = 0; stage == LEDGER_STAGE_FILTER && f < node->settings.filter_count; f++) {
+            depth += spmc_ring_depth_estimate(lane->filter_rings[f]);
+        }
+    }
+    return depth;
+}
+
+uint64_t node_held(const struct node *node, enum ledger_stage stage)
+{
+    if (stage == LEDGER_STAGE_ARCHIVE) {
+        return node->archive != NULL ? archive_stage_held(&node->archive_stage) : 0;
+    }
+    return depth_of_rings(node, stage);
+}
+
+enum status node_archive_health(const struct node *node)
+{
+    return node->archive != NULL ? archive_stage_health(&node->archive_stage) : STATUS_OK;
+}
+
+void node_floating_cpus(const struct node *node, struct cpu_set *out)
+{
+    *out = node->pins.floating;
+}

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: MIT */
+
+/* From option texts to the numbers that the parts of a node take. */
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "hash/seen_set.h"
+#include "node/node_private.h"
+
+enum {
+    RECENT_SHARE = 4, /* recent messages may take that part of the memory budget at most */
+    TIMESTAMP_TOLERANCE_S = 20
+};
+
+static enum status read_ring(
+        size_t *out, const struct options *options, const char *name, struct node_error *error)
+{
+    size_t capacity = (size_t)options_number(options, name);
+    if ((capacity & (capacity - 1)) != 0) {
+        snprintf(
+                error->text, sizeof(error->text), "--%s=%zu is not a power of two", name, capacity);
+        return STATUS_BAD_ARGUMENT;
+    }
+    *out = capacity;
+    return STATUS_OK;
+}
+
+static enum status read_idle(
+        enum idle_strategy *out, const struct options *options, struct node_error *error)
+{
+    const char *text = options_text(options, "idle");
+    if (!idle_strategy_parse(out, text)) {
+        snprintf(error->text, sizeof(error->text),
+                "--idle=%.40s is none of spin, yield, park, auto", text);
+        return STATUS_BAD_ARGUMENT;
+    }
+    return STATUS_OK;
+}
+
+static void read_lane(struct node_settings *out, const struct options *options)
+{
+    size_t share = out->budget_bytes / RECENT_SHARE / out->lane_count;
+    size_t recent = (size_t)options_number(options, "recent-limit");
+    out->lane = (struct lane_options){
+            .max_message_bytes = (size_t)options_number(options, "max-msg-size"),
+            .recent_limit_bytes = recent < share ? recent : share,
+            .seen_limit_bytes = (size_t)options_number(options, "seen-limit"),
+            .seen_window_ns = options_number(options, "seen-window") * NANOSECONDS_PER_MILLISECOND,
+            .timestamp_tolerance_ns = (uint64_t)TIMESTAMP_TOLERANCE_S * NANOSECONDS_PER_SECOND,
+            .refuses_timestamps = false,
+            .has_message_ids = options_flag(options, "relay"),
+    };
+}
+
+enum status node_settings_read(
+        struct node_settings *out, const struct options *options, struct node_error *error)
+{
+    memset(out, 0, sizeof(*out));
+    out->lane_count = (size_t)options_number(options, "decode-lanes");
+    out->filter_count = (size_t)options_number(options, "filter-threads");
+    out->max_topics = (uint32_t)options_number(options, "max-topics");
+    out->sync_limit = (size_t)options_number(options, "sync-limit");
+    out->archive_batch = (size_t)options_number(options, "archive-batch");
+    out->budget_bytes = (size_t)options_number(options, "memory-budget");
+    read_lane(out, options);
+    enum status status = read_idle(&out->idle, options, error);
+    if (status == STATUS_OK) {
+        status = read_ring(&out->archive_ring, options, "archive-ring", error);
+    }
+    if (status == STATUS_OK) {
+        status = read_ring(&out->filter_ring, options, "filter-ring", error);
+    }
+    if (status == STATUS_OK) {
+        status = read_ring(&out->event_ring, options, "event-ring", error);
+    }
+    if (status == STATUS_OK) {
+        status = read_ring(&out->sync_ring, options, "sync-ring", error);
+    }
+    return status;
+}

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+/*
+ * How far each stage has come, for closed-loop producers (replay, flood, benchmarks, a caller that
+ * waits): every thread that finishes messages of a stage adds them once a turn, in a slot of its own.
+ *
+ * A message is finished once its fate at intake is known and, when it was new, once every stage has
+ * delivered, refused or dropped it.
+ *
+ * Thread:  progress_add on the slot's one thread; add_stage and add_slot before the threads run; the
+ *          rest on any.
+ */
+
+#include <stdalign.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/attributes.h"
+#include "queues/parking.h"
+
+enum {
+    PROGRESS_STAGES_MAX = 32,
+    PROGRESS_SLOTS_MAX = 128,
+    PROGRESS_INTAKE = 0 /* the stage whose count is messages that went no further */
+};
+
+struct progress_slot {
+    alignas(CACHE_LINE) _Atomic uint64_t finished;
+    size_t stage; /* constant once the threads run */
+};
+
+struct progress {
+    struct parking parking; /* producers sleep here */
+    struct progress_slot slots[PROGRESS_SLOTS_MAX];
+    size_t slot_count;
+    size_t stage_count;
+};
+
+/* Knows PROGRESS_INTAKE only. */
+void progress_init(struct progress *progress);
+size_t progress_add_stage(struct progress *progress);
+size_t progress_add_slot(struct progress *progress, size_t stage);
+
+void progress_add(struct progress *progress, size_t slot, uint64_t count);
+
+/* Wakes the producers that sleep. After one or several progress_add. */
+void progress_wake(struct progress *progress);
+
+/* Messages that every stage is done with. */
+uint64_t progress_finished(const struct progress *progress);

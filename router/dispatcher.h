@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+/*
+ * Hands an accepted message to every stage, each by its own policy, and keeps the ledgers: what a
+ * stage may not have is refused here, what it has no room for is dropped here, both with a reason.
+ *
+ *   archive   ring; behind it the spill thread takes over in time; full: dropped(archive_unavailable)
+ *   filter    a ring for each filter worker; full: dropped(ring_full)
+ *   sync      id by value; full: dropped(ring_full), and the sync worker marks the time incomplete
+ *   event     ring; full: dropped(ring_full)
+ *
+ * Thread: one dispatcher a lane, used by the lane's decode thread; it is the producer of the rings.
+ */
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/attributes.h"
+#include "queues/envelope.h"
+#include "queues/frame_budget.h"
+#include "queues/id_ring.h"
+#include "queues/progress.h"
+#include "queues/spmc_ring.h"
+
+enum {
+    DISPATCHER_FILTERS_MAX = 16,
+    DISPATCHER_BEHIND_FROM = 2, /* half of ring or budget: the spill thread begins */
+    DISPATCHER_BEHIND_UNTIL = 4 /* a quarter: it leaves the rest to the archive thread */
+};
+
+/*
+ * The times of ids that found the sync ring full, for the sync worker to mark as incomplete: written
+ * by the lane, taken by the sync worker. Empty when from > to.
+ */
+struct dispatcher_gap {
+    _Atomic int64_t from_ns;
+    _Atomic int64_t to_ns;
+};
+
+/* Rings that are NULL belong to stages that are switched off. */
+struct dispatcher {
+    struct spmc_ring *archive;
+    struct spmc_ring *filters[DISPATCHER_FILTERS_MAX];
+    size_t filter_count;
+    struct id_ring *sync;
+    struct spmc_ring *event;
+    struct parking *spill; /* woken when the archive falls behind, see below; may be NULL */
+    const struct frame_budget *budget;
+
+    struct progress *progress;
+    size_t slot_archive; /* slots for what is refused or dropped here */
+    size_t slot_sync;
+    size_t slot_event;
+    size_t slot_filters[DISPATCHER_FILTERS_MAX];
+
+    struct dispatcher_gap sync_gap;
+    bool has_pushed; /* since the last flush */
+};
+
+/*
+ * The archive is behind when its ring is filled beyond the share, or when the frames in flight are
+ * beyond that share of the memory budget: what waits for the archive must not stop what arrives.
+ */
+static inline bool dispatcher_is_archive_behind(
+        size_t depth, size_t capacity, const struct frame_budget *budget, size_t divisor)
+{
+    return depth > capacity / divisor ||
+           (depth > 0 && frame_budget_used(budget) > frame_budget_limit(budget) / divisor);
+}
+
+void dispatcher_init(struct dispatcher *dispatcher);
+
+void dispatcher_publish(struct dispatcher *dispatcher, struct envelope *CONSUMED envelope);
+
+/* Wakes the stages that have got something since the last flush. Once a turn. */
+void dispatcher_flush(struct dispatcher *dispatcher);
+
+/* The times lost since the last call; false when there are none. Thread: the sync worker. */
+MUST_USE bool dispatcher_take_gap(struct dispatcher *dispatcher, int64_t *from_ns, int64_t *to_ns);

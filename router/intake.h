@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+/*
+ * The one way in: turns a received RPC, or one message of a local publisher, into parts in the
+ * inboxes of the lanes that own their topics.
+ *
+ * Thread: any; the functions keep no state but counters.
+ */
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/attributes.h"
+#include "base/status.h"
+#include "codec/gossip_rpc.h"
+#include "queues/frame.h"
+#include "queues/inbox.h"
+#include "router/topic_registry.h"
+
+enum {
+    INTAKE_LANES_MAX = 16
+};
+
+/* May make the topic known now (a replay takes part in whatever it reads); NULL: refused. */
+typedef const struct topic *intake_unknown_topic(void *context, struct span name);
+
+struct intake {
+    const struct topic_registry *topics;
+    intake_unknown_topic *unknown_topic; /* NULL: every unknown topic is refused */
+    void *unknown_context;
+    struct inbox *lanes[INTAKE_LANES_MAX];
+    size_t lane_count;
+};
+
+/* Where and when it came in. */
+struct intake_source {
+    int64_t received_ns;
+    uint64_t received_monotonic_ns;
+    uint64_t connection;
+    enum message_origin origin;
+};
+
+/* Everything of an RPC that is not a message: subscriptions and control, as views into the frame. */
+typedef void intake_control(void *context, const struct gossip_entry *entry);
+
+/*
+ * Posts every message of the RPC that frame holds and drops the caller's reference. A message of a
+ * topic that is not subscribed is refused and counted here. control may be NULL. *posted: parts in
+ * the inboxes. A malformed RPC is refused whole with its status.
+ */
+MUST_USE enum status intake_post_rpc(const struct intake *intake, struct frame *CONSUMED frame,
+        const struct intake_source *source, intake_control *control, void *context, size_t *posted);
+
+/*
+ * Posts the WakuMessage that frame holds, on topic. completion comes back in the verdict and in the
+ * envelope. On failure (STATUS_NO_MEMORY) the frame still belongs to the caller.
+ */
+MUST_USE enum status intake_post_message(const struct intake *intake, struct frame *CONSUMED frame,
+        const struct topic *topic, const struct intake_source *source, void *completion);

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+/*
+ * One lane's decision about each message that is posted to it: a copy of one that it accepted, refused
+ * and why, or new; and for a new one the envelope, decoded once and hashed once.
+ *
+ * The order of the checks puts the cheap ones first:
+ *
+ *   1. the same bytes are held (fast key and comparison)            duplicate, no hash
+ *   2. the same bytes were refused a moment ago                     refused, first reason, no decode
+ *   3. signed fields (StrictNoSign), size                           refused
+ *   4. fast key seen before: message id, compared                   duplicate, one id pass
+ *   5. decode, payload, content topic, meta                         refused
+ *   6. both hashes side by side, timestamp verdict                  new
+ *
+ * Only accepted messages enter the seen set. Sync and resume have a door of their own: no timestamp
+ * verdict, no seen set, the archive tells repetitions by message hash.
+ *
+ * Thread: the lane's decode thread is the only one.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/attributes.h"
+#include "base/metrics.h"
+#include "base/status.h"
+#include "queues/envelope.h"
+#include "queues/frame.h"
+
+struct lane;
+
+struct lane_options {
+    size_t max_message_bytes;  /* of the serialised WakuMessage */
+    size_t recent_limit_bytes; /* see router/recent.h */
+    size_t seen_limit_bytes;   /* see hash/seen_set.h */
+    uint64_t seen_window_ns;
+    uint64_t timestamp_tolerance_ns; /* either side of the clock at receipt */
+    bool refuses_timestamps; /* relay's verdict on The Waku Network: refused, not only unarchived */
+    bool has_message_ids;    /* false: nobody relays, the seen set goes by message hash */
+};
+
+enum lane_verdict {
+    LANE_NEW,
+    LANE_DUPLICATE,
+    LANE_REFUSED
+};
+
+struct lane_decision {
+    enum lane_verdict verdict;
+    enum metric reason;        /* LEDGER_INTAKE_...: what was counted */
+    struct envelope *envelope; /* LANE_NEW: the caller's reference, otherwise NULL */
+};
+
+MUST_USE enum status lane_create(struct lane **out, const struct lane_options *options);
+void lane_destroy(struct lane **lane);
+
+/* A message that passed all checks and waits for its hashes. */
+struct lane_pending {
+    struct envelope *envelope; /* not published yet */
+    uint64_t key;
+    bool wants_id;
+};
+
+/*
+ * Everything but the hashes. True: *decision is made and counted. False: *pending goes to lane_hash
+ * (or, where lane_can_wait says so, to lane_hash_two with another one) and then to lane_finish. The
+ * part still belongs to the caller.
+ */
+MUST_USE bool lane_begin(struct lane *lane, const struct frame_part *part,
+        struct lane_decision *decision, struct lane_pending *pending);
+
+/* The message has one hash to come, which costs little beside that of another message. */
+bool lane_can_wait(const struct lane_pending *pending);
+void lane_hash(struct lane_pending *pending);
+void lane_hash_two(struct lane_pending *a, struct lane_pending *b);
+
+/* Decides and counts. */
+struct lane_decision lane_finish(struct lane *lane, struct lane_pending *pending);
+
+/* begin, hash and finish in one. */
+struct lane_decision lane_take(struct lane *lane, const struct frame_part *part);
+
+/* Forgets what has left the window. True when there is more to do. */
+bool lane_expire(struct lane *lane, uint64_t now_monotonic_ns);
+
+size_t lane_seen_count(const struct lane *lane);
+size_t lane_recent_bytes(const struct lane *lane);

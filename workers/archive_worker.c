@@ -1,0 +1,334 @@
+/* SPDX-License-Identifier: MIT */
+#include "workers/archive_worker.h"
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/metrics.h"
+#include "router/dispatcher.h"
+
+enum {
+    RETRY_FIRST_MS = 50,
+    RETRY_LAST_MS = 2000,
+    SPILL_BATCH = 64 /* envelopes the spill thread takes at once */
+};
+
+enum status archive_stage_init(struct archive_stage *stage)
+{
+    if (pthread_mutex_init(&stage->spill_lock, NULL) != 0) {
+        return STATUS_NO_MEMORY;
+    }
+    if (stage->batch_max > ARCHIVE_BATCH_MAX) {
+        stage->batch_max = ARCHIVE_BATCH_MAX;
+    }
+    stage->batch_count = 0;
+    stage->retry_at_ns = 0;
+    stage->retry_delay_ns = 0;
+    stage->is_spilling = false;
+    atomic_init(&stage->health, STATUS_OK);
+    atomic_init(&stage->batch_held, 0);
+    atomic_init(&stage->spill_held, stage->spill != NULL ? spill_count(stage->spill) : 0);
+    return STATUS_OK;
+}
+
+void archive_stage_fini(struct archive_stage *stage)
+{
+    pthread_mutex_destroy(&stage->spill_lock);
+}
+
+size_t archive_stage_held(const struct archive_stage *stage)
+{
+    /* relaxed: each is right by itself; together they are exact once the threads are idle */
+    return ring_set_depth(&stage->archive_rings) +
+           atomic_load_explicit(&stage->batch_held, memory_order_relaxed) +
+           atomic_load_explicit(&stage->spill_held, memory_order_relaxed);
+}
+
+enum status archive_stage_health(const struct archive_stage *stage)
+{
+    /* relaxed: a reading */
+    return (enum status)atomic_load_explicit(&stage->health, memory_order_relaxed);
+}
+
+static void set_held(atomic_size_t *held, size_t count)
+{
+    /* relaxed: a reading for others */
+    atomic_store_explicit(held, count, memory_order_relaxed);
+}
+
+static void report_failure(struct archive_stage *stage, enum status status)
+{
+    static struct log_limit limit;
+    uint64_t delay = stage->retry_delay_ns * 2;
+    uint64_t first = (uint64_t)RETRY_FIRST_MS * NANOSECONDS_PER_MILLISECOND;
+    uint64_t last = (uint64_t)RETRY_LAST_MS * NANOSECONDS_PER_MILLISECOND;
+    delay = delay < first ? first : delay > last ? last : delay;
+    stage->retry_delay_ns = delay;
+    stage->retry_at_ns = clock_monotonic_ns() + delay;
+    atomic_store_explicit(&stage->health, (int)status, memory_order_relaxed);
+    metrics_add(METRIC_ARCHIVE_FAILURES, 1);
+    log_write_limited(&limit, LOG_ERROR, "archive", "the batch was refused: %s; it is tried again",
+            status_text(status));
+}
+
+static void report_success(struct archive_stage *stage, const struct archive_put_result *result)
+{
+    if (stage->retry_delay_ns != 0) {
+        log_write(LOG_NOTICE, "archive", "archiving again");
+    }
+    stage->retry_delay_ns = 0;
+    stage->retry_at_ns = 0;
+    atomic_store_explicit(&stage->health, STATUS_OK, memory_order_relaxed);
+    metrics_add(METRIC_ARCHIVE_BATCHES, 1);
+    metrics_add(LEDGER_ARCHIVE_DELIVERED, result->stored);
+    metrics_add(LEDGER_ARCHIVE_DUPLICATE, result->duplicates);
+    progress_add(stage->progress, stage->archive_slot, result->stored + result->duplicates);
+    progress_wake(stage->progress);
+}
+
+/* Gives the batch in hand to the engine; on failure it stays in hand. */
+static bool put_batch(struct archive_stage *stage)
+{
+    struct archive_put_result result;
+    worker_block_begin();
+    enum status status = archive_put(stage->archive, stage->batch, stage->batch_count, &result);
+    worker_block_end();
+    if (status != STATUS_OK) {
+        report_failure(stage, status);
+        return false;
+    }
+    for (size_t i = 0; i < stage->batch_count; i++) {
+        envelope_unref(stage->batch[i]);
+    }
+    stage->batch_count = 0;
+    set_held(&stage->batch_held, 0);
+    report_success(stage, &result);
+    return true;
+}
+
+static size_t fill_batch(struct archive_stage *stage)
+{
+    size_t room = stage->batch_max - stage->batch_count;
+    size_t taken = ring_set_drain(&stage->archive_rings, stage->batch + stage->batch_count, room);
+    stage->batch_count += taken;
+    set_held(&stage->batch_held, stage->batch_count);
+    return taken;
+}
+
+/* What cannot be read back is lost; the ledger says so. */
+static void abandon_spilled(struct archive_stage *stage)
+{
+    size_t lost = spill_abandon(stage->spill);
+    set_held(&stage->spill_held, spill_count(stage->spill));
+    metrics_add(LEDGER_ARCHIVE_ARCHIVE_UNAVAILABLE, lost);
+    progress_add(stage->progress, stage->archive_slot, lost);
+    log_write(LOG_ERROR, "archive", "the spill file is damaged: %zu messages are lost", lost);
+}
+
+/* Under the lock; the records stay good while the spill thread appends others behind them. */
+static enum status peek_spilled(struct archive_stage *stage, size_t *count)
+{
+    pthread_mutex_lock(&stage->spill_lock);
+    enum status status =
+            spill_peek(stage->spill, stage->spilled, SPILLED_BATCH_MAX, SPILLED_BATCH_BYTES, count);
+    if (status == STATUS_DAMAGED) {
+        abandon_spilled(stage);
+    }
+    pthread_mutex_unlock(&stage->spill_lock);
+    return status;
+}
+
+static void discard_spilled(struct archive_stage *stage, size_t count)
+{
+    pthread_mutex_lock(&stage->spill_lock);
+    spill_discard(stage->spill, count);
+    set_held(&stage->spill_held, spill_count(stage->spill));
+    pthread_mutex_unlock(&stage->spill_lock);
+}
+
+/* Gives the oldest spilled records to the engine; they leave the file only when it has them. */
+static size_t put_spilled(struct archive_stage *stage)
+{
+    struct archive_put_result result;
+    size_t count = 0;
+    /* relaxed: a count that comes a little later is found in the next turn */
+    if (stage->spill == NULL ||
+            atomic_load_explicit(&stage->spill_held, memory_order_relaxed) == 0) {
+        return 0;
+    }
+    worker_block_begin();
+    enum status status = peek_spilled(stage, &count);
+    if (status == STATUS_OK && count > 0) {
+        status = archive_put_records(stage->archive, stage->spilled, count, &result);
+    }
+    if (status == STATUS_OK && count > 0) {
+        discard_spilled(stage, count);
+    }
+    worker_block_end();
+    if (status != STATUS_OK) {
+        report_failure(stage, status);
+        return 0;
+    }
+    if (count > 0) {
+        report_success(stage, &result);
+    }
+    return count;
+}
+
+static size_t archive_turn(void *context)
+{
+    struct archive_stage *stage = context;
+    if (stage->retry_at_ns != 0 && clock_monotonic_ns() < stage->retry_at_ns) {
+        return 0;
+    }
+    size_t taken = fill_batch(stage);
+    if (stage->batch_count > 0) {
+        return put_batch(stage) ? (taken > 0 ? taken : 1) : 0;
+    }
+    return put_spilled(stage);
+}
+
+static bool archive_has_work(void *context)
+{
+    struct archive_stage *stage = context;
+    if (stage->retry_at_ns != 0) {
+        return clock_monotonic_ns() >= stage->retry_at_ns;
+    }
+    return archive_stage_held(stage) > 0;
+}
+
+static uint64_t archive_deadline(void *context)
+{
+    struct archive_stage *stage = context;
+    return stage->retry_at_ns != 0 ? stage->retry_at_ns : UINT64_MAX;
+}
+
+static void drop(struct envelope *envelope)
+{
+    metrics_add(LEDGER_ARCHIVE_ARCHIVE_UNAVAILABLE, 1);
+    envelope_unref(envelope);
+}
+
+static enum status push_all(
+        struct archive_stage *stage, struct envelope **envelopes, size_t count, size_t *pushed)
+{
+    enum status status = STATUS_OK;
+    *pushed = 0;
+    pthread_mutex_lock(&stage->spill_lock);
+    while (status == STATUS_OK && *pushed < count) {
+        struct archive_record record = archive_record_of(envelopes[*pushed]);
+        status = spill_push(stage->spill, &record);
+        *pushed += status == STATUS_OK;
+    }
+    set_held(&stage->spill_held, spill_count(stage->spill));
+    pthread_mutex_unlock(&stage->spill_lock);
+    return status;
+}
+
+/* Writes them to the spill file; what it has no room for is dropped. Returns how many were dropped. */
+static size_t spill_envelopes(
+        struct archive_stage *stage, struct envelope **envelopes, size_t count)
+{
+    static struct log_limit limit;
+    size_t pushed;
+    worker_block_begin();
+    enum status status = push_all(stage, envelopes, count, &pushed);
+    worker_block_end();
+    if (status != STATUS_OK) {
+        log_write_limited(&limit, LOG_ERROR, "archive", "the spill file takes no more: %s",
+                status_text(status));
+    }
+    metrics_add(METRIC_ARCHIVE_SPILLED, pushed);
+    for (size_t i = 0; i < count; i++) {
+        if (i < pushed) {
+            envelope_unref(envelopes[i]);
+        } else {
+            drop(envelopes[i]);
+        }
+    }
+    return count - pushed;
+}
+
+/* The engine has not taken these before the end: what has a spill file is stored at the next start. */
+static void archive_stop(void *context)
+{
+    struct archive_stage *stage = context;
+    while (stage->batch_count > 0 || fill_batch(stage) > 0) {
+        size_t count = stage->batch_count < SPILL_BATCH ? stage->batch_count : SPILL_BATCH;
+        struct envelope **last = stage->batch + stage->batch_count - count;
+        size_t dropped = count;
+        if (stage->spill != NULL) {
+            dropped = spill_envelopes(stage, last, count);
+        } else {
+            for (size_t i = 0; i < count; i++) {
+                drop(last[i]);
+            }
+        }
+        stage->batch_count -= count;
+        progress_add(stage->progress, stage->archive_slot, dropped);
+    }
+    set_held(&stage->batch_held, 0);
+    if (stage->spill != NULL) {
+        worker_block_begin();
+        if (spill_sync(stage->spill) != STATUS_OK) {
+            log_write(LOG_ERROR, "archive", "the spill file could not be synced");
+        }
+        worker_block_end();
+    }
+    progress_wake(stage->progress);
+}
+
+/* Hysteresis: from more than half full until a quarter. */
+static bool should_spill(struct archive_stage *stage)
+{
+    size_t depth = ring_set_depth(&stage->spill_rings);
+    size_t divisor = stage->is_spilling ? DISPATCHER_BEHIND_UNTIL : DISPATCHER_BEHIND_FROM;
+    stage->is_spilling =
+            dispatcher_is_archive_behind(depth, stage->ring_capacity, stage->budget, divisor);
+    return stage->is_spilling;
+}
+
+static size_t spill_turn(void *context)
+{
+    struct archive_stage *stage = context;
+    struct envelope *envelopes[SPILL_BATCH];
+    if (!should_spill(stage)) {
+        return 0;
+    }
+    size_t count = ring_set_drain(&stage->spill_rings, envelopes, SPILL_BATCH);
+    size_t dropped = count > 0 ? spill_envelopes(stage, envelopes, count) : 0;
+    if (dropped > 0) {
+        progress_add(stage->progress, stage->spill_slot, dropped);
+    }
+    progress_wake(stage->progress);
+    return count;
+}
+
+static bool spill_has_work(void *context)
+{
+    struct archive_stage *stage = context;
+    return should_spill(stage);
+}
+
+struct worker_role archive_stage_archive_role(struct archive_stage *stage, const char *name)
+{
+    return (struct worker_role){
+            .name = name,
+            .context = stage,
+            .turn = archive_turn,
+            .has_work = archive_has_work,
+            .deadline = archive_deadline,
+            .stop = archive_stop,
+            .parking = stage->archive_parking,
+    };
+}
+
+struct worker_role archive_stage_spill_role(struct archive_stage *stage, const char *name)
+{
+    return (struct worker_role){
+            .name = name,
+            .context = stage,
+            .turn = spill_turn,
+            .has_work = spill_has_work,
+            .parking = stage->spill_parking,
+    };
+}

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+/*
+ * The archive role and the spill role, which share the archive rings. The archive thread gives batches
+ * to the engine; while that is slow or gone, the rings fill up and the spill thread writes what is in
+ * them to the spill file, which the archive thread reads back when it has caught up. What neither ring
+ * nor file has room for is dropped, counted. The network never waits for any of this.
+ *
+ * "Delivered" is counted after the engine has synced the batch.
+ *
+ * Thread: init before both workers start; archive_stage_health and archive_stage_held on any.
+ */
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "archive/archive.h"
+#include "archive/spill.h"
+#include "base/attributes.h"
+#include "base/status.h"
+#include "queues/frame_budget.h"
+#include "queues/progress.h"
+#include "workers/ring_set.h"
+#include "workers/worker.h"
+
+enum {
+    ARCHIVE_BATCH_MAX = 4096,
+    SPILLED_BATCH_MAX = 256,
+    SPILLED_BATCH_BYTES = 8 * 1024 * 1024
+};
+
+struct archive_stage {
+    struct ring_set archive_rings; /* the same rings, each thread with its own place in turn */
+    struct ring_set spill_rings;
+    size_t ring_capacity;
+    struct parking *BORROWED archive_parking;
+    struct parking *BORROWED spill_parking;
+    struct archive *BORROWED archive;
+    struct spill *BORROWED spill; /* NULL: nothing behind the ring */
+    pthread_mutex_t spill_lock;   /* of the file; never held while the engine works */
+    const struct frame_budget *BORROWED budget;
+    struct progress *BORROWED progress;
+    size_t archive_slot;
+    size_t spill_slot;
+    size_t batch_max; /* messages in one put, at most ARCHIVE_BATCH_MAX */
+
+    /* archive thread */
+    struct envelope *batch[ARCHIVE_BATCH_MAX]; /* what the engine has not taken yet */
+    size_t batch_count;
+    struct archive_record spilled[SPILLED_BATCH_MAX]; /* read back, while the engine takes them */
+    uint64_t retry_at_ns;
+    uint64_t retry_delay_ns;
+
+    /* spill thread */
+    bool is_spilling;
+
+    /* read by others */
+    atomic_int health; /* enum status of the last put; STATUS_OK: fine */
+    atomic_size_t batch_held;
+    atomic_size_t spill_held;
+};
+
+MUST_USE enum status archive_stage_init(struct archive_stage *stage);
+void archive_stage_fini(struct archive_stage *stage);
+
+struct worker_role archive_stage_archive_role(struct archive_stage *stage, const char *name);
+struct worker_role archive_stage_spill_role(struct archive_stage *stage, const char *name);
+
+/* Messages received and not yet delivered, refused or dropped: rings, batch and spill file. */
+size_t archive_stage_held(const struct archive_stage *stage);
+
+/* STATUS_OK, or why the engine refused the last batch. */
+enum status archive_stage_health(const struct archive_stage *stage);

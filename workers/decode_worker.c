@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: MIT */
+#include "workers/decode_worker.h"
+
+#include "base/clock.h"
+
+enum {
+    BATCH_PARTS = 32, /* parts a turn at most: what is pushed is seen after that many */
+    BATCH_BYTES =
+            512 * 1024, /* and after that many bytes, so that large messages are not held up */
+    EXPIRY_PERIOD_NS = 100 * NANOSECONDS_PER_MILLISECOND
+};
+
+/* A message of this turn that waits for another one to be hashed beside it. */
+struct waiting {
+    struct frame_part *part; /* NULL: nobody waits */
+    struct lane_pending pending;
+};
+
+/* Parts of this turn whose way ended here. */
+struct turn_count {
+    size_t taken;
+    size_t bytes;
+    size_t finished;
+};
+
+static void settle(struct decode_worker *worker, struct frame_part *part,
+        const struct lane_decision *decision, struct turn_count *count)
+{
+    if (part->completion != NULL && worker->verdict != NULL) {
+        worker->verdict(worker->verdict_context, part->completion, decision);
+    }
+    frame_part_destroy(part);
+    if (decision->envelope != NULL) {
+        dispatcher_publish(worker->dispatcher, decision->envelope);
+    }
+    count->finished += decision->verdict != LANE_NEW;
+}
+
+static void finish(struct decode_worker *worker, struct frame_part *part,
+        struct lane_pending *pending, struct turn_count *count)
+{
+    struct lane_decision decision = lane_finish(worker->lane, pending);
+    settle(worker, part, &decision, count);
+}
+
+static void finish_waiting(
+        struct decode_worker *worker, struct waiting *waiting, struct turn_count *count)
+{
+    if (waiting->part != NULL) {
+        lane_hash(&waiting->pending);
+        finish(worker, waiting->part, &waiting->pending, count);
+        waiting->part = NULL;
+    }
+}
+
+/* The one that waits is decided first: it may be the same message, of which the other is a copy. */
+static bool is_likely_copy(const struct waiting *waiting, const struct frame_part *part)
+{
+    return waiting->part != NULL && waiting->part->topic == part->topic &&
+           span_equal(waiting->part->message, part->message);
+}
+
+static void take(struct decode_worker *worker, struct frame_part *part, struct waiting *waiting,
+        struct turn_count *count)
+{
+    struct lane_decision decision;
+    struct lane_pending pending;
+    if (is_likely_copy(waiting, part)) {
+        finish_waiting(worker, waiting, count);
+    }
+    if (lane_begin(worker->lane, part, &decision, &pending)) {
+        settle(worker, part, &decision, count);
+    } else if (!lane_can_wait(&pending)) {
+        lane_hash(&pending);
+        finish(worker, part, &pending, count);
+    } else if (waiting->part == NULL) {
+        *waiting = (struct waiting){.part = part, .pending = pending};
+    } else {
+        lane_hash_two(&waiting->pending, &pending);
+        finish(worker, waiting->part, &waiting->pending, count);
+        waiting->part = NULL;
+        finish(worker, part, &pending, count);
+    }
+}
+
+static void expire_when_due(struct decode_worker *worker, uint64_t now_ns)
+{
+    if (now_ns < worker->next_expiry_ns) {
+        return;
+    }
+    bool has_more = lane_expire(worker->lane, now_ns);
+    worker->next_expiry_ns = has_more ? now_ns : now_ns + EXPIRY_PERIOD_NS;
+}
+
+static size_t turn(void *context)
+{
+    struct decode_worker *worker = context;
+    struct waiting waiting = {.part = NULL};
+    struct turn_count count = {0};
+    uint64_t received_ns = 0;
+    while (count.taken < BATCH_PARTS && count.bytes < BATCH_BYTES) {
+        struct frame_part *part = frame_part_of(inbox_try_pop(worker->inbox));
+        if (part == NULL) {
+            break;
+        }
+        count.taken++;
+        count.bytes += part->message.length;
+        received_ns = part->received_monotonic_ns;
+        take(worker, part, &waiting, &count);
+    }
+    if (count.taken == 0) {
+        return 0;
+    }
+    finish_waiting(worker, &waiting, &count);
+    expire_when_due(worker, received_ns);
+    dispatcher_flush(worker->dispatcher);
+    if (count.finished > 0) {
+        progress_add(worker->progress, worker->progress_slot, count.finished);
+    }
+    progress_wake(worker->progress);
+    return count.taken;
+}
+
+static bool has_work(void *context)
+{
+    struct decode_worker *worker = context;
+    return !inbox_is_empty(worker->inbox);
+}
+
+struct worker_role decode_worker_role(struct decode_worker *worker, const char *name)
+{
+    return (struct worker_role){
+            .name = name,
+            .context = worker,
+            .turn = turn,
+            .has_work = has_work,
+            .parking = inbox_parking(worker->inbox),
+    };
+}
