@@ -66,8 +66,10 @@ static struct lane_decision refuse(enum metric reason)
     return (struct lane_decision){.verdict = LANE_REFUSED, .reason = reason};
 }
 
-static struct lane_decision duplicate(void)
+/* A copy keeps its message in the seen set for another window, as on all nodes of this network. */
+static struct lane_decision duplicate(struct lane *lane, const struct topic *topic, uint64_t key)
 {
+    seen_set_renew(lane->seen, topic->index, key);
     metrics_add(LEDGER_INTAKE_DUPLICATE, 1);
     return (struct lane_decision){.verdict = LANE_DUPLICATE, .reason = LEDGER_INTAKE_DUPLICATE};
 }
@@ -201,8 +203,9 @@ struct lane_decision lane_finish(struct lane *lane, struct lane_pending *pending
     struct envelope *envelope = pending->envelope;
     bool is_live = envelope->origin != ORIGIN_SYNC && envelope->origin != ORIGIN_RESUME;
     if (is_live && is_seen_by_hash(lane, envelope)) {
+        struct lane_decision decision = duplicate(lane, envelope->topic, pending->key);
         envelope_unref(envelope);
-        return duplicate();
+        return decision;
     }
     if (is_live) {
         remember(lane, envelope, pending->key);
@@ -256,7 +259,7 @@ static bool decide_early(struct lane *lane, const struct frame_part *part, uint6
 {
     if (!skips_relay_checks(part) &&
             recent_find(lane->recent, part->topic, part->message, key) != NULL) {
-        *decision = duplicate();
+        *decision = duplicate(lane, part->topic, key);
         return true;
     }
     uint32_t reason = refused_before(lane, part, key);
@@ -283,7 +286,7 @@ bool lane_begin(struct lane *lane, const struct frame_part *part, struct lane_de
         return true;
     }
     if (!skips_relay_checks(part) && is_seen(lane, part, key, id, &id_is_known)) {
-        *decision = duplicate();
+        *decision = duplicate(lane, part->topic, key);
         return true;
     }
     if (decode(lane, part, decision, pending)) {
