@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: MIT */
+#include "router/relay_link.h"
+
+#include "base/memory.h"
+
+/*
+ * LAST: release decrement -> acquire decrement that finds the last one, before the parcel is freed.
+ */
+
+struct lane_event *lane_event_create(enum lane_event_kind kind, uint64_t peer, struct frame *frame)
+{
+    struct lane_event *event = memory_allocate_zeroed(sizeof(*event));
+    if (event == NULL) {
+        return NULL;
+    }
+    event->kind = kind;
+    event->peer = peer;
+    event->frame = frame;
+    if (frame != NULL) {
+        frame_ref(frame);
+    }
+    return event;
+}
+
+void lane_event_destroy(struct lane_event *event)
+{
+    if (event->frame != NULL) {
+        frame_unref(event->frame);
+    }
+    memory_free(event);
+}
+
+/* Tickets first, then the header's bytes, all in one block. */
+static struct relay_parcel *create_parcel(
+        size_t header_bytes, const uint64_t connections[], size_t count, uint64_t now_ns)
+{
+    size_t tickets = count * sizeof(struct relay_ticket);
+    struct relay_parcel *parcel = memory_allocate(sizeof(*parcel) + tickets + header_bytes);
+    if (parcel == NULL) {
+        return NULL;
+    }
+    atomic_init(&parcel->references, (unsigned)count);
+    parcel->is_control = true;
+    parcel->header = (uint8_t *)&parcel->tickets[count];
+    parcel->header_length = (uint32_t)header_bytes;
+    parcel->envelope = NULL;
+    parcel->made_ns = now_ns;
+    parcel->ticket_count = count;
+    for (size_t i = 0; i < count; i++) {
+        parcel->tickets[i].parcel = parcel;
+        parcel->tickets[i].connection = connections[i];
+    }
+    return parcel;
+}
+
+struct relay_parcel *relay_parcel_of_message(
+        struct envelope *envelope, const uint64_t connections[], size_t count, uint64_t now_ns)
+{
+    struct span topic = envelope->topic->name;
+    size_t bytes = gossip_publish_header_size(topic, envelope->message.length);
+    struct relay_parcel *parcel = create_parcel(bytes, connections, count, now_ns);
+    if (parcel == NULL) {
+        return NULL;
+    }
+    (void)gossip_publish_header_write(parcel->header, bytes, topic, envelope->message.length);
+    envelope_ref(envelope);
+    parcel->envelope = envelope;
+    parcel->is_control = false;
+    return parcel;
+}
+
+struct relay_parcel *relay_parcel_of_control(const struct gossip_outgoing *rpc,
+        const uint64_t connections[], size_t count, uint64_t now_ns)
+{
+    size_t bytes = gossip_outgoing_size(rpc);
+    if (bytes == 0) {
+        return NULL;
+    }
+    struct relay_parcel *parcel = create_parcel(bytes, connections, count, now_ns);
+    if (parcel != NULL) {
+        (void)gossip_outgoing_write(parcel->header, bytes, rpc);
+    }
+    return parcel;
+}
+
+void relay_parcel_ref(struct relay_parcel *parcel)
+{
+    /* relaxed: the caller holds a reference, so it cannot be the last one */
+    atomic_fetch_add_explicit(&parcel->references, 1, memory_order_relaxed);
+}
+
+void relay_parcel_unref(struct relay_parcel *parcel)
+{
+    /* LAST */
+    if (atomic_fetch_sub_explicit(&parcel->references, 1, memory_order_acq_rel) != 1) {
+        return;
+    }
+    if (parcel->envelope != NULL) {
+        envelope_unref(parcel->envelope);
+    }
+    memory_free(parcel);
+}
+
+size_t relay_parcel_bytes(const struct relay_parcel *parcel)
+{
+    return parcel->header_length +
+           (parcel->envelope != NULL ? parcel->envelope->message.length : 0);
+}

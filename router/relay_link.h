@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+/*
+ * How io threads and lanes speak about relay, both ways, without knowing each other: events about
+ * peers go to a lane's inbox, parcels for peers go to the io threads that own their connections.
+ */
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/attributes.h"
+#include "base/span.h"
+#include "base/status.h"
+#include "codec/gossip_rpc.h"
+#include "codec/gossip_writer.h"
+#include "queues/envelope.h"
+#include "queues/frame.h"
+#include "queues/inbox.h"
+#include "queues/topic.h"
+struct score_card;
+
+/* What a lane is told. A peer keeps its number when it reconnects; connections are never used again. */
+enum lane_event_kind {
+    LANE_EVENT_PEER_JOINED, /* to every lane: peer, connection, card, is_outbound */
+    LANE_EVENT_PEER_LEFT,   /* to every lane, the last event of that connection */
+    LANE_EVENT_SUBSCRIBE,   /* the peer takes part in topic */
+    LANE_EVENT_UNSUBSCRIBE,
+    LANE_EVENT_GRAFT,
+    LANE_EVENT_PRUNE, /* backoff_s */
+    LANE_EVENT_IHAVE, /* topic, items */
+    LANE_EVENT_IWANT, /* items; to every lane, as it names no topic */
+    LANE_EVENT_IDONTWANT,
+    LANE_EVENT_JOIN_TOPIC, /* from the node: we take part in topic from now on */
+    LANE_EVENT_LEAVE_TOPIC
+};
+
+struct lane_event {
+    struct inbox_link link;
+    enum lane_event_kind kind;
+    uint64_t peer;
+    uint64_t connection;
+    const struct topic *topic;
+    struct gossip_items items; /* point into frame */
+    struct frame *frame;       /* one reference, or NULL */
+    uint64_t backoff_s;
+    struct score_card *card;
+    bool is_outbound;
+};
+
+/* All zero but kind and peer; NULL: no memory. frame may be NULL, otherwise a reference is taken. */
+MUST_USE struct lane_event *lane_event_create(
+        enum lane_event_kind kind, uint64_t peer, struct frame *frame);
+void lane_event_destroy(struct lane_event *CONSUMED event);
+
+static inline struct lane_event *lane_event_of(struct inbox_link *link)
+{
+    return link == NULL ? NULL
+                        : (struct lane_event *)((char *)link - offsetof(struct lane_event, link));
+}
+
+struct relay_parcel;
+
+/* A parcel's copy for one connection, on its way to the io thread that owns it. */
+struct relay_ticket {
+    struct inbox_link link;
+    struct relay_parcel *parcel; /* one reference */
+    uint64_t connection;
+};
+
+/*
+ * What is sent to one or several peers: a small header and, for a message, its bytes as received; one
+ * allocation for all of them. Counted: each ticket holds a reference, and whoever queues its bytes.
+ * Immutable once posted.
+ */
+struct relay_parcel {
+    atomic_uint references;
+    bool is_control; /* goes before messages */
+    uint32_t header_length;
+    uint8_t *header;           /* control: the whole frame, length prefix included */
+    struct envelope *envelope; /* one reference; NULL for control */
+    uint64_t made_ns;          /* monotonic: a message that waited too long is dropped */
+    size_t ticket_count;
+    struct relay_ticket tickets[];
+};
+
+/* A message for count connections. References: one for each ticket. NULL: no memory. */
+MUST_USE struct relay_parcel *relay_parcel_of_message(struct envelope *BORROWED envelope,
+        const uint64_t connections[], size_t count, uint64_t now_ns);
+
+/* A control RPC, which is encoded here. NULL: no memory or nothing to say. */
+MUST_USE struct relay_parcel *relay_parcel_of_control(const struct gossip_outgoing *rpc,
+        const uint64_t connections[], size_t count, uint64_t now_ns);
+
+void relay_parcel_ref(struct relay_parcel *parcel);
+void relay_parcel_unref(struct relay_parcel *CONSUMED parcel);
+
+/* Bytes on the wire, header and message. */
+size_t relay_parcel_bytes(const struct relay_parcel *parcel);
+
+static inline struct relay_ticket *relay_ticket_of(struct inbox_link *link)
+{
+    return link == NULL
+                   ? NULL
+                   : (struct relay_ticket *)((char *)link - offsetof(struct relay_ticket, link));
+}
+
+/*
+ * Where lanes post tickets; node/ gives it to them. post hands one ticket to the io thread of its
+ * connection (a connection that is gone: the io thread drops it, counted); flush wakes the io threads
+ * that got something, once a turn. disconnect: the peer's score fell below the graylist.
+ */
+struct relay_port {
+    void (*post)(void *context, struct relay_ticket *CONSUMED ticket);
+    void (*flush)(void *context);
+    void (*disconnect)(void *context, uint64_t connection);
+    void *context;
+};
