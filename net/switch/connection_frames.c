@@ -194,5 +194,6 @@ bool connection_flush(struct connection *connection)
             return false;
         }
     }
-    return channel_is_writable(connection->channel) && muxer_wants_output(connection->muxer);
+    /* The muxer reports new output only after it has been seen to run dry. */
+    return channel_is_writable(connection->channel);
 }
