@@ -28,7 +28,10 @@ struct frame_budget {
     size_t partial_limit;
     size_t low_water;
     size_t waiter_count;
-    struct parking *waiters[FRAME_BUDGET_MAX_WAITERS];
+    struct waiter {
+        void (*wake)(void *context);
+        void *context;
+    } waiters[FRAME_BUDGET_MAX_WAITERS];
 };
 
 enum status frame_budget_create(struct frame_budget **out, size_t limit_bytes, size_t reserve_bytes)
@@ -117,7 +120,7 @@ void frame_budget_release(struct frame_budget *budget, size_t bytes)
         return; /* another release took the bit and wakes */
     }
     for (size_t i = 0; i < budget->waiter_count; i++) {
-        parking_wake(budget->waiters[i]);
+        budget->waiters[i].wake(budget->waiters[i].context);
     }
 }
 
@@ -138,11 +141,22 @@ size_t frame_budget_peak(const struct frame_budget *budget)
     return atomic_load_explicit(&budget->peak, memory_order_relaxed);
 }
 
+static void wake_parking(void *context)
+{
+    parking_wake(context);
+}
+
 enum status frame_budget_add_waiter(struct frame_budget *budget, struct parking *parking)
+{
+    return frame_budget_add_waker(budget, wake_parking, parking);
+}
+
+enum status frame_budget_add_waker(
+        struct frame_budget *budget, void (*wake)(void *context), void *context)
 {
     if (budget->waiter_count == FRAME_BUDGET_MAX_WAITERS) {
         return STATUS_LIMIT_REACHED;
     }
-    budget->waiters[budget->waiter_count++] = parking;
+    budget->waiters[budget->waiter_count++] = (struct waiter){.wake = wake, .context = context};
     return STATUS_OK;
 }

@@ -60,3 +60,10 @@ size_t frame_budget_peak(const struct frame_budget *budget);
  */
 MUST_USE enum status frame_budget_add_waiter(
         struct frame_budget *budget, struct parking *BORROWED parking);
+
+/*
+ * The same for a thread that sleeps in something else than a parking: wake is called on the thread
+ * that releases, must not block, and has to reach a thread that is about to sleep.
+ */
+MUST_USE enum status frame_budget_add_waker(
+        struct frame_budget *budget, void (*wake)(void *context), void *context);

@@ -27,6 +27,9 @@ void lane_event_destroy(struct lane_event *event)
     if (event->frame != NULL) {
         frame_unref(event->frame);
     }
+    if (event->release != NULL) {
+        event->release(event->owner);
+    }
     memory_free(event);
 }
 
@@ -48,6 +51,7 @@ static struct relay_parcel *create_parcel(
     parcel->ticket_count = count;
     for (size_t i = 0; i < count; i++) {
         parcel->tickets[i].parcel = parcel;
+        parcel->tickets[i].next = NULL;
         parcel->tickets[i].connection = connections[i];
     }
     return parcel;

@@ -22,7 +22,13 @@
 #include "queues/topic.h"
 struct score_card;
 
-/* What a lane is told. A peer keeps its number when it reconnects; connections are never used again. */
+/*
+ * What a lane is told. A peer keeps its number when it reconnects; connections are never used again.
+ *
+ * Events of one connection come in order, those of two connections of one peer in any: for a moment
+ * both may stand, and the LEFT of the older one may come last. What a lane knows of a peer belongs to
+ * the connection that joined last and has not left; events of another one are passed over.
+ */
 enum lane_event_kind {
     LANE_EVENT_PEER_JOINED, /* to every lane: peer, connection, card, is_outbound */
     LANE_EVENT_PEER_LEFT,   /* to every lane, the last event of that connection */
@@ -46,8 +52,13 @@ struct lane_event {
     struct gossip_items items; /* point into frame */
     struct frame *frame;       /* one reference, or NULL */
     uint64_t backoff_s;
-    struct score_card *card;
+    struct score_card *card; /* JOINED: valid until the LEFT of that connection is destroyed */
+    uint64_t address;        /* JOINED: equal for peers of one place (P6), 0: unknown */
     bool is_outbound;
+
+    /* Called when the event is destroyed; NULL: nothing. */
+    void (*release)(void *owner);
+    void *owner;
 };
 
 /* All zero but kind and peer; NULL: no memory. frame may be NULL, otherwise a reference is taken. */
@@ -67,6 +78,7 @@ struct relay_parcel;
 struct relay_ticket {
     struct inbox_link link;
     struct relay_parcel *parcel; /* one reference */
+    struct relay_ticket *next;   /* of whoever has it */
     uint64_t connection;
 };
 
