@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: MIT */
+#include "router/message_cache.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "hash/fast_key.h"
+#include "router/peer_map.h"
+
+struct asker {
+    uint64_t peer;
+    unsigned count;
+};
+
+struct entry {
+    struct envelope *envelope;
+    struct entry *newer;
+    struct entry *older;
+    struct entry *next_same; /* another one with the same key */
+    uint64_t key;
+    uint64_t heartbeat; /* in which it came */
+    struct asker *askers;
+    unsigned asker_count;
+    unsigned asker_capacity;
+};
+
+struct message_cache {
+    struct message_cache_options options;
+    struct peer_map by_id; /* by key of the id: the first of a chain */
+    struct entry *newest;
+    struct entry *oldest;
+    size_t count;
+    size_t bytes;
+    uint64_t heartbeat;
+    uint64_t evicted;
+};
+
+enum status message_cache_create(
+        struct message_cache **out, const struct message_cache_options *options)
+{
+    struct message_cache *cache = memory_allocate_zeroed(sizeof(*cache));
+    if (cache == NULL) {
+        return STATUS_NO_MEMORY;
+    }
+    cache->options = *options;
+    *out = cache;
+    return STATUS_OK;
+}
+
+static uint64_t key_of(const uint8_t *id)
+{
+    return fast_key_of_bytes(span_of(id, MESSAGE_ID_BYTES));
+}
+
+/* New entries come first, so the oldest of a chain is its last. */
+static void unlink_from_chain(struct message_cache *cache, struct entry *oldest)
+{
+    struct entry *before = peer_map_find(&cache->by_id, oldest->key);
+    assert(oldest->next_same == NULL);
+    if (before == oldest) {
+        (void)peer_map_take(&cache->by_id, oldest->key);
+        return;
+    }
+    while (before->next_same != oldest) {
+        before = before->next_same;
+    }
+    before->next_same = NULL;
+}
+
+static void remove_oldest(struct message_cache *cache)
+{
+    struct entry *entry = cache->oldest;
+    unlink_from_chain(cache, entry);
+    cache->oldest = entry->newer;
+    if (cache->oldest != NULL) {
+        cache->oldest->older = NULL;
+    } else {
+        cache->newest = NULL;
+    }
+    cache->count--;
+    cache->bytes -= entry->envelope->message.length;
+    envelope_unref(entry->envelope);
+    memory_free(entry->askers);
+    memory_free(entry);
+}
+
+void message_cache_destroy(struct message_cache **cache)
+{
+    if (*cache == NULL) {
+        return;
+    }
+    while ((*cache)->oldest != NULL) {
+        remove_oldest(*cache);
+    }
+    memory_free(*cache);
+    *cache = NULL;
+}
+
+static void make_room(struct message_cache *cache, size_t bytes)
+{
+    while (cache->oldest != NULL && cache->bytes > cache->options.bytes_max - bytes) {
+        remove_oldest(cache);
+        cache->evicted++;
+    }
+}
+
+bool message_cache_add(struct message_cache *cache, struct envelope *envelope)
+{
+    size_t bytes = envelope->message.length;
+    if (bytes > cache->options.bytes_max) {
+        return false;
+    }
+    make_room(cache, bytes);
+    struct entry *entry = memory_allocate_zeroed(sizeof(*entry));
+    if (entry == NULL) {
+        return false;
+    }
+    entry->key = key_of(envelope->id);
+    entry->next_same = peer_map_find(&cache->by_id, entry->key);
+    if (!peer_map_put(&cache->by_id, entry->key, entry)) {
+        memory_free(entry);
+        return false;
+    }
+    envelope_ref(envelope);
+    entry->envelope = envelope;
+    entry->heartbeat = cache->heartbeat;
+    entry->older = cache->newest;
+    if (cache->newest != NULL) {
+        cache->newest->newer = entry;
+    } else {
+        cache->oldest = entry;
+    }
+    cache->newest = entry;
+    cache->count++;
+    cache->bytes += bytes;
+    return true;
+}
+
+static bool has_id(const struct entry *entry, const uint8_t *id)
+{
+    return memcmp(entry->envelope->id, id, MESSAGE_ID_BYTES) == 0;
+}
+
+static struct asker *add_asker(
+        const struct message_cache *cache, struct entry *entry, uint64_t peer)
+{
+    if (entry->asker_count == cache->options.askers_max) {
+        return NULL;
+    }
+    if (entry->asker_count == entry->asker_capacity) {
+        unsigned capacity = entry->asker_capacity == 0 ? 2 : entry->asker_capacity * 2;
+        struct asker *grown = memory_resize(entry->askers, capacity * sizeof(*grown));
+        if (grown == NULL) {
+            return NULL;
+        }
+        entry->askers = grown;
+        entry->asker_capacity = capacity;
+    }
+    struct asker *asker = &entry->askers[entry->asker_count++];
+    *asker = (struct asker){.peer = peer};
+    return asker;
+}
+
+static bool may_have(const struct message_cache *cache, struct entry *entry, uint64_t peer)
+{
+    struct asker *asker = NULL;
+    for (unsigned i = 0; i < entry->asker_count; i++) {
+        if (entry->askers[i].peer == peer) {
+            asker = &entry->askers[i];
+        }
+    }
+    if (asker == NULL) {
+        asker = add_asker(cache, entry, peer);
+    }
+    if (asker == NULL || asker->count == cache->options.asks_max) {
+        return false;
+    }
+    asker->count++;
+    return true;
+}
+
+struct envelope *message_cache_ask(struct message_cache *cache, const uint8_t id[MESSAGE_ID_BYTES],
+        uint64_t peer, size_t *step)
+{
+    struct entry *entry = peer_map_find(&cache->by_id, key_of(id));
+    for (size_t i = 0; entry != NULL; i++, entry = entry->next_same) {
+        if (i >= *step && has_id(entry, id) && may_have(cache, entry, peer)) {
+            *step = i + 1;
+            return entry->envelope;
+        }
+    }
+    return NULL;
+}
+
+bool message_cache_contains(
+        const struct message_cache *cache, const struct topic *topic, const uint8_t *id)
+{
+    const struct entry *entry = peer_map_find(&cache->by_id, key_of(id));
+    while (entry != NULL && (entry->envelope->topic != topic || !has_id(entry, id))) {
+        entry = entry->next_same;
+    }
+    return entry != NULL;
+}
+
+size_t message_cache_list(const struct message_cache *cache, const struct topic *topic,
+        uint8_t (*out)[MESSAGE_ID_BYTES], size_t max)
+{
+    size_t count = 0;
+    const struct entry *entry = cache->newest;
+    while (entry != NULL && count < max &&
+            cache->heartbeat - entry->heartbeat < cache->options.gossip) {
+        if (entry->envelope->topic == topic) {
+            memcpy(out[count++], entry->envelope->id, MESSAGE_ID_BYTES);
+        }
+        entry = entry->older;
+    }
+    return count;
+}
+
+void message_cache_shift(struct message_cache *cache)
+{
+    cache->heartbeat++;
+    while (cache->oldest != NULL &&
+            cache->heartbeat - cache->oldest->heartbeat >= cache->options.history) {
+        remove_oldest(cache);
+    }
+}
+
+size_t message_cache_count(const struct message_cache *cache)
+{
+    return cache->count;
+}
+
+size_t message_cache_bytes(const struct message_cache *cache)
+{
+    return cache->bytes;
+}
+
+uint64_t message_cache_evicted(const struct message_cache *cache)
+{
+    return cache->evicted;
+}
