@@ -15,6 +15,7 @@
 #include <cmocka.h>
 
 #include "base/rcu.h"
+#include "base/tsan.h"
 #include "router/mesh.h"
 #include "router/peer_scores.h"
 #include "tests/support/mesh_fixture.h"
@@ -22,7 +23,12 @@
 enum {
     NODES_MAX = 16,
     TOPICS = 8,
-    MESSAGES_MAX = 20000
+    MESSAGES_MAX = 20000,
+#ifdef TSAN_ON
+    QUIET_HOURS = 2 /* one thread, and twenty times as slow */
+#else
+    QUIET_HOURS = 24
+#endif
 };
 
 enum event_kind {
@@ -534,7 +540,7 @@ static void a_quiet_day_costs_no_honest_peer_anything(void **state)
     (void)state;
     start_network(11, TOPICS);
     run_seconds(600);
-    for (uint64_t hour = 0; hour < 24; hour++) {
+    for (uint64_t hour = 0; hour < QUIET_HOURS; hour++) {
         for (size_t topic = 0; topic < TOPICS; topic++) {
             uint64_t number = hour * TOPICS + topic;
             (void)publish((size_t)(number % 11), &topics[topic], number, 300);
