@@ -199,10 +199,8 @@ size_t muxer_output(struct muxer *muxer, struct span pieces[], size_t max_pieces
     };
     give_session(&output);
     if (muxer->failure == STATUS_OK) {
+        /* Ends before its list does only without room, so that no data passes its stream's open. */
         give_control(&output);
-    }
-    /* A stream's first data must not pass the frame that opens it. */
-    if (muxer->failure == STATUS_OK && TAILQ_EMPTY(&muxer->control)) {
         give_streams(&output);
     }
     muxer->output_is_open = output.count > 0;

@@ -41,6 +41,9 @@ static size_t reserve(void *context, size_t wanted, uint8_t **to)
 {
     struct end_stream *stream = context;
     assert(wanted > 0);
+    if (stream->on_reserve != NULL) {
+        stream->on_reserve(stream);
+    }
     if (stream->is_stopped) {
         return 0;
     }

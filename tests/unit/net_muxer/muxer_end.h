@@ -39,6 +39,7 @@ struct end_stream {
     enum status reason;
 
     /* called in the middle of events, by tests of re-entrancy */
+    void (*on_reserve)(struct end_stream *);
     void (*on_commit)(struct end_stream *);
     void (*on_remote_closed)(struct end_stream *);
     void (*on_gone)(struct end_stream *);

@@ -155,6 +155,29 @@ static void tells_when_a_pending_stream_is_gone(void **state)
     }
 }
 
+static void keeps_order_when_bytes_come_before_the_resume(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        struct pair pair;
+        struct end_stream *a;
+        struct end_stream *b;
+        pair_init(&pair, kinds[i]);
+        pair.b.inbound_stops = true;
+        open_both(&pair, &a, &b);
+        assert_int_equal(end_write_pattern(a, 0, 10), STATUS_OK);
+        exchange(&pair);
+        b->is_stopped = false;
+        assert_int_equal(end_write_pattern(a, 10, 10), STATUS_OK);
+        exchange(&pair);
+        assert_int_equal(b->length, 0);
+        muxer_stream_resume(b->stream);
+        assert_int_equal(b->length, 20);
+        assert_true(end_has_pattern(b, 0));
+        pair_fini(&pair);
+    }
+}
+
 static void holds_the_half_close_until_held_bytes_are_delivered(void **state)
 {
     (void)state;
@@ -375,6 +398,33 @@ static void may_close_reset_and_destroy_inside_commit(void **state)
     }
 }
 
+static void stop_self(struct end_stream *stream)
+{
+    stream->is_stopped = true;
+    reset_self(stream);
+}
+
+static void may_reset_and_destroy_inside_reserve(void **state)
+{
+    (void)state;
+    static void (*const acts[])(struct end_stream *) = {reset_self, stop_self, destroy};
+    for (size_t i = 0; i < 6; i++) {
+        struct pair pair;
+        struct end_stream *a;
+        struct end_stream *b;
+        uint8_t frame[256];
+        pair_init(&pair, kinds[i % 2]);
+        open_both(&pair, &a, &b);
+        b->on_reserve = acts[i / 2];
+        assert_int_equal(end_write(a, "lost", 4), STATUS_OK);
+        size_t n = end_output(&pair.a, frame, sizeof(frame));
+        assert_int_equal(end_receive(&pair.b, frame, n, 0), i / 2 == 2 ? STATUS_CLOSED : STATUS_OK);
+        assert_int_equal(b->length, 0);
+        assert_true(pair.b.muxer == NULL || muxer_held(pair.b.muxer) == 0);
+        pair_fini(&pair);
+    }
+}
+
 static void may_reset_and_destroy_while_held_bytes_are_delivered(void **state)
 {
     (void)state;
@@ -506,6 +556,7 @@ int main(void)
             cmocka_unit_test(ends_once_in_every_order_of_half_close_and_reset),
             cmocka_unit_test(delivers_what_was_written_before_the_half_close),
             cmocka_unit_test(tells_when_a_pending_stream_is_gone),
+            cmocka_unit_test(keeps_order_when_bytes_come_before_the_resume),
             cmocka_unit_test(holds_the_half_close_until_held_bytes_are_delivered),
             cmocka_unit_test(says_nothing_of_a_stream_that_is_reset_before_it_was_sent),
             cmocka_unit_test(releases_each_piece_once_it_is_sent),
@@ -515,6 +566,7 @@ int main(void)
             cmocka_unit_test(tells_of_output_once_until_it_ran_dry),
             cmocka_unit_test(resets_every_stream_when_destroyed),
             cmocka_unit_test(may_close_reset_and_destroy_inside_commit),
+            cmocka_unit_test(may_reset_and_destroy_inside_reserve),
             cmocka_unit_test(may_reset_and_destroy_while_held_bytes_are_delivered),
             cmocka_unit_test(may_reset_and_destroy_when_told_of_a_half_close),
             cmocka_unit_test(may_refuse_and_destroy_when_a_stream_is_opened),

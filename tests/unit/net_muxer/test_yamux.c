@@ -158,10 +158,15 @@ static void pings_after_silence_and_fails_without_an_answer(void **state)
     assert_int_equal(feed(&end, PING, ACK, 0, 1), STATUS_OK);
     assert_int_equal(muxer_rtt_ns(end.muxer), 200);
 
-    assert_int_equal(muxer_tick(end.muxer, 12200), STATUS_OK);
+    /* whatever comes puts the next one off */
+    assert_int_equal(muxer_tick(end.muxer, 12199), STATUS_OK);
+    assert_int_equal(feed(&end, UPDATE, 0, 9, 0), STATUS_OK);
+    assert_int_equal(muxer_tick(end.muxer, 13198), STATUS_OK);
+    expect_silence(&end);
+    assert_int_equal(muxer_tick(end.muxer, 13199), STATUS_OK);
     expect_frame(&end, PING, SYN, 0, 2);
-    assert_int_equal(muxer_tick(end.muxer, 12699), STATUS_OK);
-    assert_int_equal(muxer_tick(end.muxer, 12700), STATUS_TIMED_OUT);
+    assert_int_equal(muxer_tick(end.muxer, 13698), STATUS_OK);
+    assert_int_equal(muxer_tick(end.muxer, 13699), STATUS_TIMED_OUT);
     assert_int_equal(feed(&end, PING, ACK, 0, 2), STATUS_TIMED_OUT);
     end_fini(&end);
 }
@@ -208,6 +213,26 @@ static void grants_a_window_only_from_the_moment_it_is_on_the_wire(void **state)
     assert_int_equal(feed(&end, DATA, 0, 1, WINDOW), STATUS_OK);
     assert_int_equal(feed_zeros(&end, WINDOW), STATUS_OK);
     assert_int_equal(feed(&end, DATA, 0, 1, 1), STATUS_WINDOW_OVERRUN);
+    end_fini(&end);
+}
+
+static void grants_nothing_to_a_peer_that_has_closed(void **state)
+{
+    (void)state;
+    struct end end;
+    uint8_t out[64];
+    end_init(&end, MUXER_YAMUX, false, NULL);
+    assert_int_equal(feed(&end, UPDATE, SYN, 1, 0), STATUS_OK);
+    end_output(&end, out, sizeof(out));
+    struct end_stream *stream = end.streams;
+    stream->keeps = true;
+    assert_int_equal(feed(&end, DATA, 0, 1, WINDOW), STATUS_OK);
+    assert_int_equal(feed_zeros(&end, WINDOW), STATUS_OK);
+    muxer_stream_consumed(stream->stream, WINDOW / 2); /* credit that is queued */
+    assert_int_equal(feed(&end, UPDATE, FIN, 1, 0), STATUS_OK);
+    muxer_stream_consumed(stream->stream, WINDOW / 2);
+    expect_frame(&end, PING, SYN, 0, 1); /* the round trip is measured, nothing else */
+    expect_silence(&end);
     end_fini(&end);
 }
 
@@ -476,6 +501,7 @@ int main(void)
             cmocka_unit_test(closes_with_go_away_exactly_one_byte_over_the_window),
             cmocka_unit_test(refuses_a_frame_larger_than_the_window_by_one),
             cmocka_unit_test(grants_a_window_only_from_the_moment_it_is_on_the_wire),
+            cmocka_unit_test(grants_nothing_to_a_peer_that_has_closed),
             cmocka_unit_test(ignores_late_frames_of_finished_and_unknown_streams),
             cmocka_unit_test(ignores_data_after_the_half_close_of_an_open_stream),
             cmocka_unit_test(delivers_the_data_of_a_frame_before_its_half_close),
