@@ -169,9 +169,6 @@ static void measure_need(struct muxer_stream *stream, size_t consumed)
  */
 void muxer_stream_offer_credit(struct muxer_stream *stream)
 {
-    if (stream->remote_is_closed) {
-        return;
-    }
     size_t window = stream->window_size;
     if (stream->credit >= window / 2 ||
             (stream->receive_window <= window / 4 && stream->credit >= window / 8)) {

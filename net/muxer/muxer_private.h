@@ -81,7 +81,6 @@ struct muxer {
     uint32_t ping_number;
     unsigned depth;
     enum status failure;
-
     struct stream_table streams;
     struct stream_queue ready;
     struct stream_queue control;
@@ -146,7 +145,7 @@ void muxer_stream_add_held(struct muxer_stream *stream, size_t n);
 size_t muxer_stream_sendable(const struct muxer_stream *stream);
 void muxer_stream_update_ready(struct muxer_stream *stream);
 void muxer_stream_want_control(struct muxer_stream *stream);
-void muxer_stream_offer_credit(struct muxer_stream *stream);
+void muxer_stream_offer_credit(struct muxer_stream *stream); /* the peer has not closed */
 
 /* Ends the stream if both sides are closed and everything is sent and delivered. */
 void muxer_stream_end_if_finished(struct muxer_stream *stream);

@@ -263,6 +263,36 @@ static void enlarges_the_window_that_limits_the_sender_up_to_its_cap(void **stat
     assert_in_range(window_after_transfer(&shared), (WINDOW + 100000) / 2, WINDOW + 100000);
 }
 
+/* A window takes ten round trips here: not the window but the reader is the limit. */
+static void leaves_the_window_of_a_reader_that_takes_its_time(void **state)
+{
+    (void)state;
+    struct link *link = link_create(MUXER_YAMUX, FRAME_MAX, NULL);
+    struct end_stream *writer = end_open(&link->a);
+    assert_int_equal(end_write_pattern(writer, 0, 8 << 20), STATUS_OK);
+    link->b.inbound_stops = true;
+    link_step(link);
+    link_step(link);
+    struct end_stream *reader = link->b.streams;
+    reader->is_stopped = false;
+    reader->has_allowance = true;
+    for (uint64_t trip = 1; trip <= 200; trip++) {
+        assert_int_equal(muxer_tick(link->b.muxer, trip * 100000000), STATUS_OK);
+        assert_int_equal(pipe_drain(&link->from_a, &link->b, PIPE_MAX), STATUS_OK);
+        reader->allowance = WINDOW / 10;
+        muxer_stream_resume(reader->stream);
+        pipe_fill(&link->from_b, &link->b);
+        assert_int_equal(pipe_drain(&link->from_b, &link->a, PIPE_MAX), STATUS_OK);
+        while (pipe_fill(&link->from_a, &link->a) > 0) {
+            assert_int_equal(pipe_drain(&link->from_a, &link->b, PIPE_MAX), STATUS_OK);
+        }
+        assert_true(muxer_held(link->b.muxer) <= WINDOW);
+    }
+    assert_true(reader->length > (size_t)10 * WINDOW);
+    assert_true(muxer_rtt_ns(link->b.muxer) != UINT64_MAX);
+    link_destroy(link);
+}
+
 /* The difference between the stream of end that received most and the one that received least. */
 static size_t spread_of(const struct end *end)
 {
@@ -438,6 +468,7 @@ int main(void)
             cmocka_unit_test(holds_at_most_the_window_for_a_slow_reader),
             cmocka_unit_test(returns_no_credit_before_bytes_are_consumed),
             cmocka_unit_test(enlarges_the_window_that_limits_the_sender_up_to_its_cap),
+            cmocka_unit_test(leaves_the_window_of_a_reader_that_takes_its_time),
             cmocka_unit_test(takes_turns_between_streams_that_all_have_bytes),
             cmocka_unit_test(control_frames_pass_queued_data),
             cmocka_unit_test(survives_a_cut_at_every_offset),

@@ -185,7 +185,7 @@ static void asks_for_a_pause_and_then_resets_the_stream_nobody_reads(void **stat
     end_fini(&end);
 }
 
-static void ends_the_pause_when_half_is_read(void **state)
+static void ends_the_pause_at_half_of_what_began_it(void **state)
 {
     (void)state;
     static const uint8_t open[] = {0, 0};
@@ -197,9 +197,14 @@ static void ends_the_pause_when_half_is_read(void **state)
     assert_int_equal(feed_message(&end, 150000), STATUS_OK);
     assert_true(end.is_paused);
     end.streams->is_stopped = false;
-    end.streams->reserve_max = 1000;
+    end.streams->has_allowance = true;
+    end.streams->allowance = 90000;
     muxer_stream_resume(end.streams->stream);
-    assert_int_equal(end.streams->length, 150000);
+    assert_int_equal(muxer_held(end.muxer), 60000);
+    assert_true(end.is_paused);
+    end.streams->allowance = 10000;
+    muxer_stream_resume(end.streams->stream);
+    assert_int_equal(end.streams->length, 100000);
     assert_false(end.is_paused);
     assert_int_equal(end.pauses, 1);
     end_fini(&end);
@@ -282,7 +287,7 @@ int main(void)
             cmocka_unit_test(refuses_what_the_specification_does_not_allow),
             cmocka_unit_test(takes_the_largest_id_and_the_largest_message),
             cmocka_unit_test(asks_for_a_pause_and_then_resets_the_stream_nobody_reads),
-            cmocka_unit_test(ends_the_pause_when_half_is_read),
+            cmocka_unit_test(ends_the_pause_at_half_of_what_began_it),
             cmocka_unit_test(resets_streams_over_the_limit),
             cmocka_unit_test(understands_the_javascript_implementation),
     };
