@@ -63,8 +63,11 @@ static size_t store_varint(uint8_t *out, uint64_t value)
 static size_t missing_header(const uint8_t *bytes, size_t length)
 {
     size_t first = varint_length(bytes, length);
-    if (first == 0) {
-        return length >= VARINT_MAX ? 0 : 2;
+    if (first == 0 && length < VARINT_MAX) {
+        return 2;
+    }
+    if (first == 0 || first > VARINT_MAX) {
+        return 0;
     }
     size_t second = varint_length(bytes + first, length - first);
     return second > 0 || length - first >= LENGTH_MAX ? 0 : 1;
