@@ -101,3 +101,9 @@ enum status intake_post_message(const struct intake *intake, struct frame *frame
     inbox_wake(lane);
     return STATUS_OK;
 }
+
+void intake_post_event(const struct intake *intake, size_t lane, struct lane_event *event)
+{
+    inbox_push(intake->events[lane], &event->link);
+    inbox_wake(intake->lanes[lane]);
+}

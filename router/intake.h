@@ -16,6 +16,7 @@
 #include "codec/gossip_rpc.h"
 #include "queues/frame.h"
 #include "queues/inbox.h"
+#include "router/relay_link.h"
 #include "router/topic_registry.h"
 
 enum {
@@ -29,7 +30,8 @@ struct intake {
     const struct topic_registry *topics;
     intake_unknown_topic *unknown_topic; /* NULL: every unknown topic is refused */
     void *unknown_context;
-    struct inbox *lanes[INTAKE_LANES_MAX];
+    struct inbox *lanes[INTAKE_LANES_MAX];  /* of frame parts; what the lane sleeps on */
+    struct inbox *events[INTAKE_LANES_MAX]; /* of lane events; NULL: the node does not relay */
     size_t lane_count;
 };
 
@@ -51,6 +53,9 @@ typedef void intake_control(void *context, const struct gossip_entry *entry);
  */
 MUST_USE enum status intake_post_rpc(const struct intake *intake, struct frame *CONSUMED frame,
         const struct intake_source *source, intake_control *control, void *context, size_t *posted);
+
+/* Posts an event to a lane and wakes it. */
+void intake_post_event(const struct intake *intake, size_t lane, struct lane_event *CONSUMED event);
 
 /*
  * Posts the WakuMessage that frame holds, on topic. completion comes back in the verdict and in the

@@ -311,6 +311,11 @@ struct lane_decision lane_take(struct lane *lane, const struct frame_part *part)
     return lane_finish(lane, &pending);
 }
 
+bool lane_has_seen(const struct lane *lane, const struct topic *topic, const uint8_t *id)
+{
+    return seen_set_contains(lane->seen, topic->index, id);
+}
+
 bool lane_expire(struct lane *lane, uint64_t now_monotonic_ns)
 {
     return seen_set_expire(lane->seen, now_monotonic_ns);

@@ -83,6 +83,9 @@ struct lane_decision lane_finish(struct lane *lane, struct lane_pending *pending
 /* begin, hash and finish in one. */
 struct lane_decision lane_take(struct lane *lane, const struct frame_part *part);
 
+/* Whether a message with that id was accepted on that topic within the window. */
+bool lane_has_seen(const struct lane *lane, const struct topic *topic, const uint8_t *id);
+
 /* Forgets what has left the window. True when there is more to do. */
 bool lane_expire(struct lane *lane, uint64_t now_monotonic_ns);
 

@@ -39,6 +39,7 @@ enum lane_event_kind {
     LANE_EVENT_IHAVE, /* topic, items */
     LANE_EVENT_IWANT, /* items; to every lane, as it names no topic */
     LANE_EVENT_IDONTWANT,
+    LANE_EVENT_PENALISE,   /* from another lane to lane 0: penalty (P7) */
     LANE_EVENT_JOIN_TOPIC, /* from the node: we take part in topic from now on */
     LANE_EVENT_LEAVE_TOPIC
 };
@@ -54,6 +55,7 @@ struct lane_event {
     uint64_t backoff_s;
     struct score_card *card; /* JOINED: valid until the LEFT of that connection is destroyed */
     uint64_t address;        /* JOINED: equal for peers of one place (P6), 0: unknown */
+    double penalty;
     bool is_outbound;
 
     /* Called when the event is destroyed; NULL: nothing. */

@@ -23,11 +23,29 @@ struct turn_count {
     size_t finished;
 };
 
+/* To how many peers the message goes. What came in by sync or resume is not relayed. */
+static size_t relay(struct decode_worker *worker, const struct frame_part *part,
+        const struct lane_decision *decision)
+{
+    bool is_live = part->origin != ORIGIN_SYNC && part->origin != ORIGIN_RESUME;
+    if (worker->relay == NULL || !is_live) {
+        return 0;
+    }
+    if (decision->verdict == LANE_NEW) {
+        return relay_lane_accepted(worker->relay, decision->envelope, worker->turn_ns);
+    }
+    if (decision->verdict == LANE_REFUSED) {
+        relay_lane_refused(worker->relay, part, decision->reason, worker->turn_ns);
+    }
+    return 0;
+}
+
 static void settle(struct decode_worker *worker, struct frame_part *part,
         const struct lane_decision *decision, struct turn_count *count)
 {
+    size_t peer_count = relay(worker, part, decision);
     if (part->completion != NULL && worker->verdict != NULL) {
-        worker->verdict(worker->verdict_context, part->completion, decision);
+        worker->verdict(worker->verdict_context, part->completion, decision, peer_count);
     }
     frame_part_destroy(part);
     if (decision->envelope != NULL) {
@@ -92,39 +110,61 @@ static void expire_when_due(struct decode_worker *worker, uint64_t now_ns)
     worker->next_expiry_ns = has_more ? now_ns : now_ns + EXPIRY_PERIOD_NS;
 }
 
-static size_t turn(void *context)
+/* Takes a batch of parts; what came of them is in *count. */
+static void take_parts(struct decode_worker *worker, struct turn_count *count)
 {
-    struct decode_worker *worker = context;
     struct waiting waiting = {.part = NULL};
-    struct turn_count count = {0};
     uint64_t received_ns = 0;
-    while (count.taken < BATCH_PARTS && count.bytes < BATCH_BYTES) {
+    while (count->taken < BATCH_PARTS && count->bytes < BATCH_BYTES) {
         struct frame_part *part = frame_part_of(inbox_try_pop(worker->inbox));
         if (part == NULL) {
             break;
         }
-        count.taken++;
-        count.bytes += part->message.length;
+        count->taken++;
+        count->bytes += part->message.length;
         received_ns = part->received_monotonic_ns;
-        take(worker, part, &waiting, &count);
+        take(worker, part, &waiting, count);
     }
-    if (count.taken == 0) {
-        return 0;
+    if (count->taken > 0) {
+        finish_waiting(worker, &waiting, count);
+        expire_when_due(worker, received_ns);
+        dispatcher_flush(worker->dispatcher);
     }
-    finish_waiting(worker, &waiting, &count);
-    expire_when_due(worker, received_ns);
-    dispatcher_flush(worker->dispatcher);
+}
+
+static size_t turn(void *context)
+{
+    struct decode_worker *worker = context;
+    struct turn_count count = {0};
+    size_t told = 0;
+    if (worker->relay != NULL) {
+        worker->turn_ns = clock_monotonic_ns();
+        told = relay_lane_turn(worker->relay, worker->turn_ns);
+    }
+    take_parts(worker, &count);
+    if (worker->relay != NULL) {
+        relay_lane_flush(worker->relay);
+    }
     if (count.finished > 0) {
         progress_add(worker->progress, worker->progress_slot, count.finished);
     }
-    progress_wake(worker->progress);
-    return count.taken;
+    if (count.taken > 0) {
+        progress_wake(worker->progress);
+    }
+    return count.taken + told;
 }
 
 static bool has_work(void *context)
 {
     struct decode_worker *worker = context;
-    return !inbox_is_empty(worker->inbox);
+    return !inbox_is_empty(worker->inbox) ||
+           (worker->relay != NULL && relay_lane_has_work(worker->relay));
+}
+
+static uint64_t deadline(void *context)
+{
+    struct decode_worker *worker = context;
+    return worker->relay != NULL ? relay_lane_deadline(worker->relay) : UINT64_MAX;
 }
 
 struct worker_role decode_worker_role(struct decode_worker *worker, const char *name)
@@ -134,6 +174,7 @@ struct worker_role decode_worker_role(struct decode_worker *worker, const char *
             .context = worker,
             .turn = turn,
             .has_work = has_work,
+            .deadline = deadline,
             .parking = inbox_parking(worker->inbox),
     };
 }

@@ -15,23 +15,27 @@
 #include "queues/progress.h"
 #include "router/dispatcher.h"
 #include "router/lane.h"
+#include "workers/relay_lane.h"
 #include "workers/worker.h"
 
 /*
- * What became of a part, for a local publisher that waits for the verdict; on the decode thread,
- * must not block. Only called for parts with a completion.
+ * What became of a part, for a local publisher that waits for the verdict; on the decode thread, must
+ * not block. Only called for parts with a completion. peer_count: how many peers it is on its way to.
  */
-typedef void decode_verdict(void *context, void *completion, const struct lane_decision *decision);
+typedef void decode_verdict(
+        void *context, void *completion, const struct lane_decision *decision, size_t peer_count);
 
 struct decode_worker {
     struct inbox *BORROWED inbox;
     struct lane *BORROWED lane;
     struct dispatcher *BORROWED dispatcher;
+    struct relay_lane *BORROWED relay; /* NULL: the node does not relay */
     struct progress *BORROWED progress;
     size_t progress_slot;    /* of PROGRESS_INTAKE */
     decode_verdict *verdict; /* NULL: nobody waits */
     void *verdict_context;
     uint64_t next_expiry_ns;
+    uint64_t turn_ns; /* monotonic time of this turn, when there is relay */
 };
 
 /* The role of a worker that runs it; name is the caller's, context the decode_worker. */

@@ -1,0 +1,358 @@
+/* SPDX-License-Identifier: MIT */
+#include "workers/relay_lane.h"
+
+#include <stdatomic.h>
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/memory.h"
+#include "hash/message_id.h"
+#include "router/peer_scores.h"
+#include "router/topic_scores.h"
+#include "workers/relay_control.h"
+#include "workers/relay_peers.h"
+
+enum {
+    EVENTS_A_TURN = 256,
+    HEARTBEAT_NS = NANOSECONDS_PER_SECOND
+};
+
+struct relay_lane {
+    struct relay_lane_options options;
+    struct topic_scores *topic_scores;
+    struct peer_scores *peer_scores; /* lane 0, NULL elsewhere */
+    struct mesh *mesh;
+    struct relay_peers peers;
+    struct mesh_actions actions;
+    struct mesh_recipients recipients;
+    uint64_t *connections; /* room for the recipients of one message */
+    size_t connection_capacity;
+    uint64_t next_heartbeat_ns;
+    bool has_posted;
+    /* readings for other threads */
+    _Atomic uint64_t peer_count;
+    _Atomic uint64_t mesh_peer_count;
+    _Atomic uint64_t cached_bytes;
+};
+
+static bool is_known(void *context, const struct topic *topic, const uint8_t *id)
+{
+    struct relay_lane *relay = context;
+    return lane_has_seen(relay->options.lane, topic, id);
+}
+
+enum status relay_lane_create(struct relay_lane **out, const struct relay_lane_options *options)
+{
+    struct relay_lane *relay = memory_allocate_zeroed(sizeof(*relay));
+    if (relay == NULL) {
+        return STATUS_NO_MEMORY;
+    }
+    relay->options = *options;
+    relay->options.mesh.is_known = is_known;
+    relay->options.mesh.context = relay;
+    enum status status =
+            topic_scores_create(&relay->topic_scores, &options->scores, options->index);
+    if (status == STATUS_OK && options->index == 0) {
+        status = peer_scores_create(&relay->peer_scores, &options->scores);
+    }
+    if (status == STATUS_OK) {
+        status = mesh_create(&relay->mesh, &relay->options.mesh, relay->topic_scores);
+    }
+    if (status != STATUS_OK) {
+        relay_lane_destroy(&relay);
+        return status;
+    }
+    *out = relay;
+    return STATUS_OK;
+}
+
+void relay_lane_destroy(struct relay_lane **relay)
+{
+    if (*relay == NULL) {
+        return;
+    }
+    mesh_destroy(&(*relay)->mesh);
+    topic_scores_destroy(&(*relay)->topic_scores);
+    peer_scores_destroy(&(*relay)->peer_scores);
+    mesh_actions_fini(&(*relay)->actions);
+    mesh_recipients_fini(&(*relay)->recipients);
+    relay_peers_fini(&(*relay)->peers);
+    free((*relay)->connections);
+    memory_free(*relay);
+    *relay = NULL;
+}
+
+static void post_parcel(struct relay_lane *relay, struct relay_parcel *parcel)
+{
+    if (parcel == NULL) {
+        return;
+    }
+    /* The last ticket's post may free the parcel, so its count is read before. */
+    size_t count = parcel->ticket_count;
+    for (size_t i = 0; i < count; i++) {
+        relay->options.port.post(relay->options.port.context, &parcel->tickets[i]);
+    }
+    relay->has_posted = true;
+}
+
+/* The connections of peers, in relay->connections; returns how many are there. */
+static size_t resolve(struct relay_lane *relay, const struct peer_list *list)
+{
+    if (list->count > relay->connection_capacity) {
+        uint64_t *grown = realloc(relay->connections, list->count * sizeof(*grown));
+        if (grown == NULL) {
+            return 0;
+        }
+        relay->connections = grown;
+        relay->connection_capacity = list->count;
+    }
+    size_t count = 0;
+    for (size_t i = 0; i < list->count; i++) {
+        uint64_t connection = relay_peers_connection_of(&relay->peers, list->ids[i]);
+        if (connection != 0) {
+            relay->connections[count++] = connection;
+        }
+    }
+    return count;
+}
+
+static void penalise(struct relay_lane *relay, uint64_t peer, double penalty)
+{
+    if (relay->peer_scores != NULL) {
+        peer_scores_penalise(relay->peer_scores, peer, penalty);
+        return;
+    }
+    struct lane_event *event = lane_event_create(LANE_EVENT_PENALISE, peer, NULL);
+    if (event != NULL) {
+        event->penalty = penalty;
+        intake_post_event(relay->options.intake, 0, event);
+    }
+}
+
+static void carry_out(struct relay_lane *relay, uint64_t now_ns)
+{
+    struct mesh_actions *actions = &relay->actions;
+    for (size_t i = 0; i < actions->count; i++) {
+        const struct mesh_action *action = &actions->list[i];
+        uint64_t connection = relay_peers_connection_of(&relay->peers, action->peer);
+        if (action->kind == MESH_PENALISE) {
+            penalise(relay, action->peer, action->penalty);
+        } else if (action->kind == MESH_MESSAGE && connection != 0) {
+            post_parcel(relay, relay_parcel_of_message(action->envelope, &connection, 1, now_ns));
+        }
+    }
+    /* What is said to one peer goes out as one RPC. */
+    struct relay_control control = {.actions = actions, .now_ns = now_ns};
+    uint64_t peer;
+    while (relay_control_next(&control, &peer)) {
+        uint64_t connection = relay_peers_connection_of(&relay->peers, peer);
+        if (connection != 0) {
+            post_parcel(relay, relay_control_parcel(&control, connection));
+        }
+    }
+    mesh_actions_clear(actions);
+}
+
+static void peer_joined(struct relay_lane *relay, const struct lane_event *event, uint64_t now_ns)
+{
+    bool is_new = relay_peers_connection_of(&relay->peers, event->peer) == 0;
+    if (!relay_peers_add(&relay->peers, event->peer, event->connection)) {
+        return; /* without memory we do not talk to it */
+    }
+    if (!is_new) {
+        return;
+    }
+    enum status status =
+            mesh_add_peer(relay->mesh, event->peer, event->card, event->is_outbound, now_ns);
+    if (status == STATUS_OK && relay->peer_scores != NULL) {
+        status = peer_scores_connect(relay->peer_scores, event->peer, event->address, event->card);
+    }
+    if (status != STATUS_OK) {
+        relay_peers_remove(&relay->peers, event->peer);
+        mesh_remove_peer(relay->mesh, event->peer, now_ns);
+    }
+}
+
+static void peer_left(struct relay_lane *relay, const struct lane_event *event, uint64_t now_ns)
+{
+    if (relay_peers_connection_of(&relay->peers, event->peer) != event->connection) {
+        return; /* it has come again by another connection */
+    }
+    relay_peers_remove(&relay->peers, event->peer);
+    mesh_remove_peer(relay->mesh, event->peer, now_ns);
+    if (relay->peer_scores != NULL) {
+        peer_scores_disconnect(relay->peer_scores, event->peer, now_ns);
+    }
+}
+
+static void take_event(struct relay_lane *relay, const struct lane_event *event, uint64_t now_ns)
+{
+    struct mesh_turn turn = {.now_ns = now_ns, .actions = &relay->actions};
+    switch (event->kind) {
+    case LANE_EVENT_PEER_JOINED:
+        peer_joined(relay, event, now_ns);
+        return;
+    case LANE_EVENT_PEER_LEFT:
+        peer_left(relay, event, now_ns);
+        return;
+    case LANE_EVENT_SUBSCRIBE:
+        /* Without memory the peer gets nothing of that topic from us. */
+        (void)!mesh_peer_subscribes(relay->mesh, event->peer, event->topic);
+        return;
+    case LANE_EVENT_UNSUBSCRIBE:
+        mesh_peer_unsubscribes(relay->mesh, event->peer, event->topic, now_ns);
+        return;
+    case LANE_EVENT_GRAFT:
+        mesh_on_graft(relay->mesh, event->peer, event->topic, &turn);
+        return;
+    case LANE_EVENT_PRUNE:
+        mesh_on_prune(relay->mesh, event->peer, event->topic, event->backoff_s, now_ns);
+        return;
+    case LANE_EVENT_IHAVE:
+        mesh_on_ihave(relay->mesh, event->peer, event->topic, event->items, &turn);
+        return;
+    case LANE_EVENT_IWANT:
+        mesh_on_iwant(relay->mesh, event->peer, event->items, &turn);
+        return;
+    case LANE_EVENT_IDONTWANT:
+        mesh_on_idontwant(relay->mesh, event->peer, event->items);
+        return;
+    case LANE_EVENT_PENALISE:
+        penalise(relay, event->peer, event->penalty);
+        return;
+    case LANE_EVENT_JOIN_TOPIC:
+        (void)!mesh_join(relay->mesh, event->topic, &turn);
+        return;
+    case LANE_EVENT_LEAVE_TOPIC:
+        mesh_leave(relay->mesh, event->topic, &turn);
+        return;
+    }
+}
+
+static void publish_reading(struct relay_lane *relay)
+{
+    struct mesh_counts counts = mesh_counts(relay->mesh);
+    /* relaxed: readings */
+    atomic_store_explicit(&relay->peer_count, counts.peers, memory_order_relaxed);
+    atomic_store_explicit(&relay->mesh_peer_count, counts.grafted, memory_order_relaxed);
+    atomic_store_explicit(&relay->cached_bytes, counts.cached_bytes, memory_order_relaxed);
+}
+
+struct relay_lane_reading relay_lane_reading(const struct relay_lane *relay)
+{
+    /* relaxed: readings */
+    return (struct relay_lane_reading){
+            .peers = atomic_load_explicit(&relay->peer_count, memory_order_relaxed),
+            .mesh_peers = atomic_load_explicit(&relay->mesh_peer_count, memory_order_relaxed),
+            .cached_bytes = atomic_load_explicit(&relay->cached_bytes, memory_order_relaxed),
+    };
+}
+
+/* Lane 0 speaks for all: its card holds what every lane published. */
+static void disconnect_graylisted(struct relay_lane *relay)
+{
+    for (size_t i = 0; relay->peer_scores != NULL && i < relay->peers.count; i++) {
+        struct relay_peer peer = relay->peers.by_peer[i];
+        if (!mesh_accepts(relay->mesh, peer.key)) {
+            relay->options.port.disconnect(relay->options.port.context, peer.value);
+        }
+    }
+}
+
+static void beat(struct relay_lane *relay, uint64_t now_ns)
+{
+    struct mesh_turn turn = {.now_ns = now_ns, .actions = &relay->actions};
+    topic_scores_tick(relay->topic_scores, now_ns);
+    if (relay->peer_scores != NULL) {
+        peer_scores_tick(relay->peer_scores, now_ns);
+    }
+    mesh_heartbeat(relay->mesh, &turn);
+    disconnect_graylisted(relay);
+    publish_reading(relay);
+    relay->next_heartbeat_ns = now_ns + HEARTBEAT_NS;
+}
+
+size_t relay_lane_turn(struct relay_lane *relay, uint64_t now_ns)
+{
+    size_t done = 0;
+    struct lane_event *event;
+    while (done < EVENTS_A_TURN &&
+            (event = lane_event_of(inbox_try_pop(relay->options.events))) != NULL) {
+        take_event(relay, event, now_ns);
+        lane_event_destroy(event);
+        done++;
+    }
+    if (now_ns >= relay->next_heartbeat_ns) {
+        beat(relay, now_ns);
+        done++;
+    }
+    if (relay->actions.count > 0) {
+        carry_out(relay, now_ns);
+    }
+    return done;
+}
+
+void relay_lane_flush(struct relay_lane *relay)
+{
+    if (relay->has_posted) {
+        relay->has_posted = false;
+        relay->options.port.flush(relay->options.port.context);
+    }
+}
+
+bool relay_lane_has_work(struct relay_lane *relay)
+{
+    return !inbox_is_empty(relay->options.events);
+}
+
+uint64_t relay_lane_deadline(const struct relay_lane *relay)
+{
+    return relay->next_heartbeat_ns;
+}
+
+static void send_dont_want(
+        struct relay_lane *relay, const struct envelope *envelope, uint64_t now_ns)
+{
+    size_t count = resolve(relay, &relay->recipients.dont_want);
+    if (count > 0) {
+        struct span id = span_of(envelope->id, sizeof(envelope->id));
+        struct gossip_outgoing rpc = {.idontwant = &id, .idontwant_count = 1};
+        post_parcel(relay, relay_parcel_of_control(&rpc, relay->connections, count, now_ns));
+    }
+}
+
+size_t relay_lane_accepted(struct relay_lane *relay, struct envelope *envelope, uint64_t now_ns)
+{
+    uint64_t sender = envelope->origin == ORIGIN_MESH
+                              ? relay_peers_peer_of(&relay->peers, envelope->connection)
+                              : 0;
+    mesh_accepted(relay->mesh, envelope, sender, now_ns, &relay->recipients);
+    send_dont_want(relay, envelope, now_ns);
+    size_t count = resolve(relay, &relay->recipients.to);
+    if (count > 0) {
+        post_parcel(relay, relay_parcel_of_message(envelope, relay->connections, count, now_ns));
+    }
+    return count;
+}
+
+/*
+ * What only a faulty or hostile peer sends: the others refuse it as well. An empty or strange content
+ * topic is not among it, since some implementations forward such messages.
+ */
+static bool is_sender_to_blame(enum metric reason)
+{
+    return reason == LEDGER_INTAKE_NOT_DECODABLE || reason == LEDGER_INTAKE_PAYLOAD_MISSING ||
+           reason == LEDGER_INTAKE_META_TOO_LONG;
+}
+
+void relay_lane_refused(struct relay_lane *relay, const struct frame_part *part, enum metric reason,
+        uint64_t now_ns)
+{
+    uint64_t sender = relay_peers_peer_of(&relay->peers, part->connection);
+    if (part->origin != ORIGIN_MESH || sender == 0 || !is_sender_to_blame(reason)) {
+        return;
+    }
+    uint8_t id[MESSAGE_ID_BYTES];
+    message_id(id, part->message);
+    mesh_rejected(relay->mesh, sender, part->topic, id, now_ns);
+}
