@@ -5,10 +5,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 
 #include "base/clock.h"
 #include "base/rcu.h"
 #include "node/node_private.h"
+
+enum {
+    CACHE_SHARE = 8 /* the mesh's cache may take that part of the memory budget at most */
+};
 
 static enum status explain(struct node_error *error, enum status status, const char *what)
 {
@@ -63,6 +68,32 @@ static enum status open_spill(
     return status;
 }
 
+/* The mesh's cache is part of the frames in flight, as the lane's recent messages are. */
+static enum status make_relay(struct node *node, size_t index)
+{
+    struct node_lane *lane = &node->lanes[index];
+    struct relay_lane_options options = {.index = (uint32_t)index,
+            .mesh = mesh_defaults,
+            .scores = score_defaults,
+            .lane = lane->lane,
+            .intake = &node->intake,
+            .port = node->relay_port};
+    if (node->relay_port.post == NULL) {
+        return STATUS_OK;
+    }
+    size_t share = node->settings.budget_bytes / CACHE_SHARE / node->settings.lane_count;
+    if (options.mesh.cache_bytes_max > share) {
+        options.mesh.cache_bytes_max = share;
+    }
+    if (getrandom(&options.mesh.seed, sizeof(options.mesh.seed), 0) !=
+            (ssize_t)sizeof(options.mesh.seed)) {
+        return STATUS_SYSTEM;
+    }
+    enum status status = inbox_create(&lane->events);
+    options.events = lane->events;
+    return status == STATUS_OK ? relay_lane_create(&lane->relay, &options) : status;
+}
+
 static enum status make_lane(struct node *node, size_t index)
 {
     struct node_lane *lane = &node->lanes[index];
@@ -70,6 +101,9 @@ static enum status make_lane(struct node *node, size_t index)
     enum status status = inbox_create(&lane->inbox);
     if (status == STATUS_OK) {
         status = lane_create(&lane->lane, &settings->lane);
+    }
+    if (status == STATUS_OK) {
+        status = make_relay(node, index);
     }
     if (status == STATUS_OK && node->archive != NULL) {
         status = spmc_ring_create(
@@ -164,11 +198,13 @@ static void wire_lane(struct node *node, size_t index)
     }
     lane->worker.inbox = lane->inbox;
     lane->worker.lane = lane->lane;
+    lane->worker.relay = lane->relay;
     lane->worker.dispatcher = dispatcher;
     lane->worker.progress = &node->progress;
     lane->worker.verdict = node->hooks.verdict;
     lane->worker.verdict_context = node->hooks.verdict_context;
     node->intake.lanes[index] = lane->inbox;
+    node->intake.events[index] = lane->events;
     node->event_worker.rings.rings[index] = lane->event_ring;
     node->sync_worker.rings[index] = lane->sync_ring;
     node->sync_worker.dispatchers[index] = dispatcher;
@@ -290,6 +326,16 @@ enum status node_create(struct node **out, const struct options *options,
     return STATUS_OK;
 }
 
+/* What peers did while the lane ended. */
+static void drop_events(struct node_lane *lane)
+{
+    struct lane_event *event;
+    while (lane->events != NULL && (event = lane_event_of(inbox_try_pop(lane->events))) != NULL) {
+        lane_event_destroy(event);
+    }
+    inbox_destroy(&lane->events);
+}
+
 static void destroy_lane(struct node_lane *lane)
 {
     id_ring_destroy(&lane->sync_ring);
@@ -298,6 +344,8 @@ static void destroy_lane(struct node_lane *lane)
         spmc_ring_destroy(&lane->filter_rings[i]);
     }
     spmc_ring_destroy(&lane->archive_ring);
+    relay_lane_destroy(&lane->relay);
+    drop_events(lane);
     lane_destroy(&lane->lane);
     inbox_destroy(&lane->inbox);
 }

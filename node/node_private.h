@@ -19,6 +19,7 @@
 #include "workers/event_worker.h"
 #include "workers/filter_worker.h"
 #include "workers/pin_plan.h"
+#include "workers/relay_lane.h"
 #include "workers/sync_worker.h"
 #include "workers/worker.h"
 
@@ -31,7 +32,9 @@ enum {
 /* One lane: its inbox, its decisions and its end of every ring. */
 struct node_lane {
     struct inbox *inbox;
+    struct inbox *events; /* of peers; NULL without relay, as relay is */
     struct lane *lane;
+    struct relay_lane *relay;
     struct dispatcher dispatcher;
     struct decode_worker worker;
     struct spmc_ring *archive_ring;
@@ -78,6 +81,7 @@ struct node {
 
     struct node_settings settings;
     struct node_hooks hooks;
+    struct relay_port relay_port; /* post is NULL: nobody to relay to */
     struct metrics *metrics;
     struct frame_budget *budget;
     struct topic_registry *topics;

@@ -87,7 +87,24 @@ void node_stop(struct node *node)
 
 enum status node_subscribe_topic(struct node *node, const struct topic **out, struct span name)
 {
-    return topic_registry_subscribe(node->topics, out, name);
+    const struct topic *topic = NULL;
+    enum status status = topic_registry_subscribe(node->topics, &topic, name);
+    if (status != STATUS_OK) {
+        return status;
+    }
+    if (out != NULL) {
+        *out = topic;
+    }
+    if (node->relay_port.post == NULL) {
+        return STATUS_OK;
+    }
+    struct lane_event *event = lane_event_create(LANE_EVENT_JOIN_TOPIC, 0, NULL);
+    if (event == NULL) {
+        return STATUS_NO_MEMORY;
+    }
+    event->topic = topic;
+    intake_post_event(&node->intake, topic->lane, event);
+    return STATUS_OK;
 }
 
 /* A request that its sender waits for. */
