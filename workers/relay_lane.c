@@ -153,14 +153,23 @@ static void carry_out(struct relay_lane *relay, uint64_t now_ns)
     mesh_actions_clear(actions);
 }
 
+static void forget_peer(struct relay_lane *relay, uint64_t peer, uint64_t now_ns)
+{
+    relay_peers_remove(&relay->peers, peer);
+    mesh_remove_peer(relay->mesh, peer, now_ns);
+    if (relay->peer_scores != NULL) {
+        peer_scores_disconnect(relay->peer_scores, peer, now_ns);
+    }
+}
+
+/* A peer that is there already begins anew with its new connection and card; bad scores stay. */
 static void peer_joined(struct relay_lane *relay, const struct lane_event *event, uint64_t now_ns)
 {
-    bool is_new = relay_peers_connection_of(&relay->peers, event->peer) == 0;
+    if (relay_peers_connection_of(&relay->peers, event->peer) != 0) {
+        forget_peer(relay, event->peer, now_ns);
+    }
     if (!relay_peers_add(&relay->peers, event->peer, event->connection)) {
         return; /* without memory we do not talk to it */
-    }
-    if (!is_new) {
-        return;
     }
     enum status status =
             mesh_add_peer(relay->mesh, event->peer, event->card, event->is_outbound, now_ns);
@@ -168,21 +177,15 @@ static void peer_joined(struct relay_lane *relay, const struct lane_event *event
         status = peer_scores_connect(relay->peer_scores, event->peer, event->address, event->card);
     }
     if (status != STATUS_OK) {
-        relay_peers_remove(&relay->peers, event->peer);
-        mesh_remove_peer(relay->mesh, event->peer, now_ns);
+        forget_peer(relay, event->peer, now_ns);
     }
 }
 
 static void peer_left(struct relay_lane *relay, const struct lane_event *event, uint64_t now_ns)
 {
-    if (relay_peers_connection_of(&relay->peers, event->peer) != event->connection) {
-        return; /* it has come again by another connection */
-    }
-    relay_peers_remove(&relay->peers, event->peer);
-    mesh_remove_peer(relay->mesh, event->peer, now_ns);
-    if (relay->peer_scores != NULL) {
-        peer_scores_disconnect(relay->peer_scores, event->peer, now_ns);
-    }
+    if (relay_peers_connection_of(&relay->peers, event->peer) == event->connection) {
+        forget_peer(relay, event->peer, now_ns);
+    } /* else it has come again by another connection */
 }
 
 static void take_event(struct relay_lane *relay, const struct lane_event *event, uint64_t now_ns)
