@@ -71,6 +71,12 @@ static enum status read_header(struct spill *spill)
     uint64_t head = 0;
     memcpy(&head, header + sizeof(file_magic), sizeof(head));
     head = le64toh(head);
+    off_t size = spill->files->size(spill->fd);
+    if (size < 0) {
+        return file_status_of((int)-size);
+    }
+    /* Behind the end nothing waits. */
+    head = head <= (uint64_t)size ? head : (uint64_t)size;
     spill->head = head < FILE_HEADER_BYTES ? FILE_HEADER_BYTES : head;
     return STATUS_OK;
 }

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
+#include <unistd.h>
 
 #include "archive/sqlite_engine.h"
 #include "base/log.h"
@@ -192,6 +193,29 @@ static char *name_in_memory(void)
     return strdup(name);
 }
 
+/*
+ * Asked beforehand, since SQLite opens a file that it may not write for reading, and then fails at one
+ * of its side files with that file's error.
+ */
+static enum status check_writable(const char *path)
+{
+    char folder[PATH_MAX];
+    const char *slash = strrchr(path, '/');
+    size_t length = slash == NULL ? 0 : (size_t)(slash - path) + 1;
+    if (length >= sizeof(folder) - 1) {
+        return STATUS_BAD_ARGUMENT;
+    }
+    memcpy(folder, path, length);
+    memcpy(folder + length, ".", 2);
+    if (faccessat(AT_FDCWD, folder, W_OK | X_OK, AT_EACCESS) < 0) {
+        return file_status_of(errno);
+    }
+    if (faccessat(AT_FDCWD, path, R_OK | W_OK, AT_EACCESS) < 0 && errno != ENOENT) {
+        return file_status_of(errno);
+    }
+    return STATUS_OK;
+}
+
 static enum status open_parts(
         struct sqlite_archive *archive, const char *path, const struct archive_options *options)
 {
@@ -204,7 +228,11 @@ static enum status open_parts(
             .vfs = is_memory ? NULL : options->vfs,
             .is_memory = is_memory,
             .is_read_only = options->is_read_only};
-    enum status status = sqlite_connection_init(&archive->connection, &archive->target);
+    enum status status =
+            is_memory || options->is_read_only ? STATUS_OK : check_writable(archive->name);
+    if (status == STATUS_OK) {
+        status = sqlite_connection_init(&archive->connection, &archive->target);
+    }
     if (status == STATUS_OK) {
         status = set_up_index(archive);
     }
