@@ -80,6 +80,22 @@ static bool is_wanted(const struct scan *scan, const struct id_entry *entry)
            (pubsub_topic.length == 0 || span_equal(pubsub_topic, envelope->topic->name));
 }
 
+/* Takes the entry if it is wanted; sets is_done when nothing behind it can come on the page. */
+static enum status look_at(struct scan *scan, const struct id_entry *entry)
+{
+    if (!selection_has(scan->selection, &entry->key)) {
+        scan->is_done = true;
+        return STATUS_OK;
+    }
+    if (!is_wanted(scan, entry)) {
+        return STATUS_OK;
+    }
+    struct page_row row = {.key = entry->key};
+    enum status status = page_builder_add(scan->builder, &row);
+    scan->is_done = scan->builder->count > scan->selection->limit;
+    return status;
+}
+
 /* Looks at one slice of the order, mutex held, and leaves the selection behind it. */
 static enum status scan_slice(struct scan *scan)
 {
@@ -89,32 +105,20 @@ static enum status scan_slice(struct scan *scan)
     struct id_cursor cursor = is_backward
                                       ? id_tree_seek_last(scan->memory->tree, upper)
                                       : id_tree_seek_first(scan->memory->tree, &selection->lower);
-    struct page_row row = {0};
-    for (size_t i = 0; i < MEMORY_SLICE_ROWS; i++) {
-        scan->is_done = !id_cursor_is_valid(&cursor);
-        if (scan->is_done) {
-            return STATUS_OK;
-        }
+    for (size_t i = 0; i < MEMORY_SLICE_ROWS && id_cursor_is_valid(&cursor); i++) {
         struct id_entry entry = id_cursor_entry(&cursor);
-        row.key = entry.key;
-        scan->is_done = !selection_has(selection, &entry.key);
-        if (!scan->is_done && is_wanted(scan, &entry)) {
-            enum status status = page_builder_add(scan->builder, &row);
-            if (status != STATUS_OK) {
-                return status;
-            }
-            scan->is_done = scan->builder->count > selection->limit;
+        enum status status = look_at(scan, &entry);
+        if (status != STATUS_OK || scan->is_done) {
+            return status;
         }
-        if (scan->is_done) {
-            return STATUS_OK;
-        }
+        selection_start_behind(selection, &entry.key);
         if (is_backward) {
             id_cursor_previous(&cursor);
         } else {
             id_cursor_next(&cursor);
         }
     }
-    selection_start_behind(selection, &row.key);
+    scan->is_done = !id_cursor_is_valid(&cursor);
     return STATUS_OK;
 }
 
@@ -181,29 +185,46 @@ enum status memory_archive_select(struct archive_reader *reader,
     return query->hash_count > 0 ? select_by_hash(&scan) : select_by_filter(&scan);
 }
 
+/* Takes references for the rows from first on, a slice at most; how many were still there. */
+static size_t hold_slice(struct memory_archive *memory, const struct page_builder *builder,
+        size_t first, struct envelope *envelopes[])
+{
+    size_t end =
+            builder->count - first < MEMORY_SLICE_ROWS ? builder->count : first + MEMORY_SLICE_ROWS;
+    size_t held = 0;
+    pthread_mutex_lock(&memory->mutex);
+    for (size_t i = first; i < end; i++) {
+        struct envelope *envelope = message_table_find(&memory->table, builder->rows[i].key.hash);
+        if (envelope == NULL) {
+            break;
+        }
+        envelope_ref(envelope);
+        envelopes[i] = envelope;
+        held++;
+    }
+    pthread_mutex_unlock(&memory->mutex);
+    return held;
+}
+
 /* Takes a reference to every row's envelope; false (and none) when one has gone. */
 static bool hold_rows(struct memory_archive *memory, const struct page_builder *builder,
         struct envelope *envelopes[])
 {
     size_t held = 0;
-    bool is_there = true;
-    while (held < builder->count && is_there) {
-        pthread_mutex_lock(&memory->mutex);
-        for (size_t i = 0; i < MEMORY_SLICE_ROWS && held < builder->count && is_there; i++) {
-            struct envelope *envelope =
-                    message_table_find(&memory->table, builder->rows[held].key.hash);
-            is_there = envelope != NULL;
-            if (is_there) {
-                envelope_ref(envelope);
-                envelopes[held++] = envelope;
-            }
+    while (held < builder->count) {
+        size_t more = hold_slice(memory, builder, held, envelopes);
+        held += more;
+        if (held < builder->count && more < MEMORY_SLICE_ROWS) {
+            break;
         }
-        pthread_mutex_unlock(&memory->mutex);
     }
-    while (!is_there && held > 0) {
+    if (held == builder->count) {
+        return true;
+    }
+    while (held > 0) {
         envelope_unref(envelopes[--held]);
     }
-    return is_there;
+    return false;
 }
 
 static enum status show(
@@ -227,7 +248,7 @@ enum status memory_archive_deliver(struct archive_reader *reader, const struct a
     if (builder->count == 0) {
         return STATUS_OK;
     }
-    struct envelope **envelopes = memory_allocate(builder->count * sizeof(*envelopes));
+    struct envelope **envelopes = memory_allocate(builder->count * sizeof(struct envelope *));
     if (envelopes == NULL) {
         return STATUS_NO_MEMORY;
     }

@@ -62,7 +62,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     memcpy(copy, data, size);
     uint32_t body = htole32((uint32_t)(size - RECORD_HEADER_BYTES));
     uint64_t checksum = htole64(XXH3_64bits(data + 16, size - 16));
-    memcpy(copy, "SLR1", 4);
+    static const uint8_t magic[] = {'S', 'L', 'R', '1'};
+    memcpy(copy, magic, sizeof(magic));
     memcpy(copy + 4, &body, sizeof(body));
     memcpy(copy + 8, &checksum, sizeof(checksum));
     decode(copy, size);

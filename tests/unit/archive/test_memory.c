@@ -134,29 +134,37 @@ static void needs_little_more_than_the_messages(void **state)
     fixture_close(&fixture);
 }
 
+enum {
+    TABLE_COUNT = 3000
+};
+
+static struct envelope table_envelopes[TABLE_COUNT];
+
+static void insert_missing(struct message_table *table)
+{
+    for (unsigned i = 0; i < TABLE_COUNT; i++) {
+        memcpy(table_envelopes[i].hash, &i, sizeof(i));
+        if (message_table_find(table, table_envelopes[i].hash) == NULL) {
+            assert_int_equal(message_table_insert(table, &table_envelopes[i]), STATUS_OK);
+        }
+    }
+}
+
 static void table_finds_what_is_in_it_through_growth_and_removal(void **state)
 {
     (void)state;
-    enum {
-        COUNT = 3000
-    };
     struct message_table table;
     assert_int_equal(message_table_init(&table), STATUS_OK);
-    static struct envelope envelopes[COUNT];
     for (unsigned round = 0; round < 3; round++) {
-        for (unsigned i = 0; i < COUNT; i++) {
-            memcpy(envelopes[i].hash, &i, sizeof(i));
-            if (message_table_find(&table, envelopes[i].hash) == NULL) {
-                assert_int_equal(message_table_insert(&table, &envelopes[i]), STATUS_OK);
-            }
+        insert_missing(&table);
+        unsigned step = 3 - round;
+        for (unsigned i = round; i < TABLE_COUNT; i += step) {
+            message_table_remove(&table, &table_envelopes[i]);
         }
-        for (unsigned i = round; i < COUNT; i += 3 - round) {
-            message_table_remove(&table, &envelopes[i]);
-        }
-        for (unsigned i = 0; i < COUNT; i++) {
-            bool is_gone = i >= round && (i - round) % (3 - round) == 0;
-            assert_ptr_equal(
-                    message_table_find(&table, envelopes[i].hash), is_gone ? NULL : &envelopes[i]);
+        for (unsigned i = 0; i < TABLE_COUNT; i++) {
+            bool is_gone = i >= round && (i - round) % step == 0;
+            assert_ptr_equal(message_table_find(&table, table_envelopes[i].hash),
+                    is_gone ? NULL : &table_envelopes[i]);
         }
     }
     message_table_fini(&table);
