@@ -156,6 +156,9 @@ void mesh_drop_topic_if_unused(struct mesh *mesh, struct mesh_topic *topic)
 enum status mesh_add_peer(struct mesh *mesh, uint64_t peer, struct score_card *card,
         bool is_outbound, uint64_t now_ns)
 {
+    if (peer == 0) {
+        return STATUS_BAD_ARGUMENT;
+    }
     if (mesh_find_peer(mesh, peer) != NULL) {
         return STATUS_ALREADY_THERE;
     }

@@ -76,7 +76,7 @@ MUST_USE enum status mesh_create(struct mesh **out, const struct mesh_options *o
         struct topic_scores *BORROWED scores);
 void mesh_destroy(struct mesh **mesh);
 
-/* card: as given to topic_scores_connect, which is called here. STATUS_ALREADY_THERE. */
+/* peer is not 0, which is us; card as for topic_scores_connect (called here). STATUS_ALREADY_THERE. */
 MUST_USE enum status mesh_add_peer(struct mesh *mesh, uint64_t peer,
         struct score_card *BORROWED card, bool is_outbound, uint64_t now_ns);
 void mesh_remove_peer(struct mesh *mesh, uint64_t peer, uint64_t now_ns);
@@ -95,10 +95,9 @@ MUST_USE enum status mesh_peer_subscribes(
 void mesh_peer_unsubscribes(
         struct mesh *mesh, uint64_t peer, const struct topic *topic, uint64_t now_ns);
 
-/* Control entries; those of unknown peers are passed over. */
+/* Control entries; those of unknown peers are passed over. A backoff_s of 0 is none. */
 void mesh_on_graft(
         struct mesh *mesh, uint64_t peer, const struct topic *topic, const struct mesh_turn *turn);
-/* backoff_s: 0 when the entry has none. */
 void mesh_on_prune(struct mesh *mesh, uint64_t peer, const struct topic *topic, uint64_t backoff_s,
         uint64_t now_ns);
 void mesh_on_ihave(struct mesh *mesh, uint64_t peer, const struct topic *topic,

@@ -15,8 +15,9 @@ struct asker {
 
 struct entry {
     struct envelope *envelope;
-    struct entry *newer;
-    struct entry *older;
+    struct entry *newer;          /* of all; entries leave in the order they came */
+    struct entry *newer_in_topic; /* and these two of the same topic */
+    struct entry *older_in_topic;
     struct entry *next_same; /* another one with the same key */
     uint64_t key;
     uint64_t heartbeat; /* in which it came */
@@ -25,9 +26,15 @@ struct entry {
     unsigned asker_capacity;
 };
 
+struct topic_entries {
+    struct entry *newest;
+    struct entry *oldest;
+};
+
 struct message_cache {
     struct message_cache_options options;
-    struct peer_map by_id; /* by key of the id: the first of a chain */
+    struct peer_map by_id;    /* by key of the id: the first of a chain */
+    struct peer_map by_topic; /* by index: topic_entries, never empty */
     struct entry *newest;
     struct entry *oldest;
     size_t count;
@@ -68,14 +75,35 @@ static void unlink_from_chain(struct message_cache *cache, struct entry *oldest)
     before->next_same = NULL;
 }
 
+static void drop_topic_if_empty(
+        struct message_cache *cache, uint32_t topic, struct topic_entries *entries)
+{
+    if (entries != NULL && entries->oldest == NULL) {
+        (void)peer_map_take(&cache->by_topic, topic);
+        memory_free(entries);
+    }
+}
+
+/* The oldest of all is the oldest of its topic. */
+static void unlink_from_topic(struct message_cache *cache, struct entry *oldest)
+{
+    uint32_t topic = oldest->envelope->topic->index;
+    struct topic_entries *entries = peer_map_find(&cache->by_topic, topic);
+    assert(entries->oldest == oldest);
+    entries->oldest = oldest->newer_in_topic;
+    if (entries->oldest != NULL) {
+        entries->oldest->older_in_topic = NULL;
+    }
+    drop_topic_if_empty(cache, topic, entries);
+}
+
 static void remove_oldest(struct message_cache *cache)
 {
     struct entry *entry = cache->oldest;
     unlink_from_chain(cache, entry);
+    unlink_from_topic(cache, entry);
     cache->oldest = entry->newer;
-    if (cache->oldest != NULL) {
-        cache->oldest->older = NULL;
-    } else {
+    if (cache->oldest == NULL) {
         cache->newest = NULL;
     }
     cache->count--;
@@ -105,6 +133,42 @@ static void make_room(struct message_cache *cache, size_t bytes)
     }
 }
 
+static struct topic_entries *find_or_add_topic(struct message_cache *cache, uint32_t topic)
+{
+    struct topic_entries *entries = peer_map_find(&cache->by_topic, topic);
+    if (entries == NULL) {
+        entries = memory_allocate_zeroed(sizeof(*entries));
+        if (entries != NULL && !peer_map_put(&cache->by_topic, topic, entries)) {
+            memory_free(entries);
+            entries = NULL;
+        }
+    }
+    return entries;
+}
+
+static void link_into_topic(struct topic_entries *entries, struct entry *entry)
+{
+    if (entries->oldest != NULL) {
+        entry->older_in_topic = entries->newest;
+        entries->newest->newer_in_topic = entry;
+    } else {
+        entries->oldest = entry;
+    }
+    entries->newest = entry;
+}
+
+static void link_as_newest(struct message_cache *cache, struct entry *entry)
+{
+    if (cache->newest != NULL) {
+        cache->newest->newer = entry;
+    } else {
+        cache->oldest = entry;
+    }
+    cache->newest = entry;
+    cache->count++;
+    cache->bytes += entry->envelope->message.length;
+}
+
 bool message_cache_add(struct message_cache *cache, struct envelope *envelope)
 {
     size_t bytes = envelope->message.length;
@@ -116,24 +180,19 @@ bool message_cache_add(struct message_cache *cache, struct envelope *envelope)
     if (entry == NULL) {
         return false;
     }
+    entry->envelope = envelope;
+    entry->heartbeat = cache->heartbeat;
     entry->key = key_of(envelope->id);
     entry->next_same = peer_map_find(&cache->by_id, entry->key);
-    if (!peer_map_put(&cache->by_id, entry->key, entry)) {
+    struct topic_entries *entries = find_or_add_topic(cache, envelope->topic->index);
+    if (entries == NULL || !peer_map_put(&cache->by_id, entry->key, entry)) {
+        drop_topic_if_empty(cache, envelope->topic->index, entries);
         memory_free(entry);
         return false;
     }
+    link_into_topic(entries, entry);
     envelope_ref(envelope);
-    entry->envelope = envelope;
-    entry->heartbeat = cache->heartbeat;
-    entry->older = cache->newest;
-    if (cache->newest != NULL) {
-        cache->newest->newer = entry;
-    } else {
-        cache->oldest = entry;
-    }
-    cache->newest = entry;
-    cache->count++;
-    cache->bytes += bytes;
+    link_as_newest(cache, entry);
     return true;
 }
 
@@ -207,13 +266,12 @@ size_t message_cache_list(const struct message_cache *cache, const struct topic 
         uint8_t (*out)[MESSAGE_ID_BYTES], size_t max)
 {
     size_t count = 0;
-    const struct entry *entry = cache->newest;
+    const struct topic_entries *entries = peer_map_find(&cache->by_topic, topic->index);
+    const struct entry *entry = entries == NULL ? NULL : entries->newest;
     while (entry != NULL && count < max &&
             cache->heartbeat - entry->heartbeat < cache->options.gossip) {
-        if (entry->envelope->topic == topic) {
-            memcpy(out[count++], entry->envelope->id, MESSAGE_ID_BYTES);
-        }
-        entry = entry->older;
+        memcpy(out[count++], entry->envelope->id, MESSAGE_ID_BYTES);
+        entry = entry->older_in_topic;
     }
     return count;
 }

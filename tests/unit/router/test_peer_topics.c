@@ -113,7 +113,7 @@ static void a_thousand_peers_with_too_many_names_each_leave_nothing_behind(void 
     (void)state;
     enum {
         PEERS = 1000,
-        NAMES = 10000,
+        NAMES = 200,
         TAKEN = 64
     };
     struct peer_topics *topics = NULL;
