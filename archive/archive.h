@@ -74,7 +74,7 @@ struct archive_put_result {
  * All of them in one transaction; what is there already is counted and left as it is. After
  * STATUS_OK the batch is on disk (SQLite engine with a file). After anything else nothing of it is
  * stored, and the same batch may be put again: STATUS_DISK_FULL, STATUS_READ_ONLY, STATUS_BUSY,
- * STATUS_DAMAGED, STATUS_NO_MEMORY, STATUS_SYSTEM.
+ * STATUS_DAMAGED, STATUS_NO_MEMORY, STATUS_SYSTEM; STATUS_TOO_LARGE for a message above 256 MiB.
  */
 MUST_USE enum status archive_put(struct archive *archive, struct envelope *const envelopes[],
         size_t count, struct archive_put_result *result);

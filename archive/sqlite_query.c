@@ -109,6 +109,9 @@ static enum status select_by_hash(struct sqlite_connection *connection,
     for (size_t i = 0; i < query->hash_count; i++) {
         struct page_row row;
         bool found = false;
+        if (selection_is_late(selection)) {
+            return STATUS_TIMED_OUT;
+        }
         enum status status = find_row(connection, query->hashes[i], &row, &found);
         if (status == STATUS_OK && found && selection_has(selection, &row.key)) {
             status = page_builder_add(builder, &row);
@@ -212,6 +215,9 @@ static enum status select_by_filter(struct sqlite_connection *connection,
     }
     for (size_t i = 0; i < query->content_topic_count && status == STATUS_OK; i++) {
         int64_t content = 0;
+        if (selection_is_late(selection)) {
+            return STATUS_TIMED_OUT;
+        }
         status = find_topic(
                 connection, SQLITE_STATEMENT_FIND_CONTENT, query->content_topics[i], &content);
         if (status == STATUS_OK && content != 0) {

@@ -60,6 +60,12 @@ static enum status replay_some(
         batch.offset = walk->offset;
         enum status status = segment_walk_next(walk, &record);
         *is_at_end = status == STATUS_NOT_FOUND || status == STATUS_DAMAGED;
+        if (status == STATUS_DAMAGED) {
+            log_write(LOG_WARN, module,
+                    "%s: segment %" PRId64 " has no whole record at byte %" PRIu64
+                    ", what follows is given up",
+                    archive->name, segment, walk->offset);
+        }
         if (*is_at_end) {
             break;
         }
