@@ -50,7 +50,7 @@ static struct fixture_message message_of(unsigned number)
 
 static enum status put_range(struct archive *archive, unsigned first, unsigned count)
 {
-    struct envelope **batch = malloc(count * sizeof(struct envelope *));
+    struct envelope **batch = calloc(count, sizeof(struct envelope *));
     for (unsigned i = 0; i < count; i++) {
         struct fixture_message message = message_of(first + i);
         batch[i] = fixture_envelope(&message);
