@@ -218,15 +218,29 @@ static void evict(struct memory_archive *memory)
     }
 }
 
+static enum status reserve_batch(struct memory_archive *memory, size_t count)
+{
+    if (count <= memory->is_new_capacity) {
+        return STATUS_OK;
+    }
+    bool *grown = memory_resize(memory->is_new, count * sizeof(*grown));
+    if (grown == NULL) {
+        return STATUS_NO_MEMORY;
+    }
+    memory->is_new = grown;
+    memory->is_new_capacity = count;
+    return STATUS_OK;
+}
+
 static enum status memory_put(struct archive *archive, const struct archive_record records[],
         size_t count, struct archive_put_result *result)
 {
     struct memory_archive *memory = memory_of(archive);
-    bool *is_new = memory_allocate(count);
-    if (is_new == NULL) {
-        return STATUS_NO_MEMORY;
+    enum status status = reserve_batch(memory, count);
+    if (status != STATUS_OK) {
+        return status;
     }
-    enum status status = STATUS_OK;
+    bool *is_new = memory->is_new;
     size_t done = 0;
     size_t stored = 0;
     for (; done < count && status == STATUS_OK; done++) {
@@ -243,7 +257,6 @@ static enum status memory_put(struct archive *archive, const struct archive_reco
         result->duplicates = count - stored;
         evict(memory);
     }
-    memory_free(is_new);
     return status;
 }
 
@@ -306,6 +319,7 @@ static void memory_close(struct archive *archive)
         memory->topics = topic->next;
         memory_free(topic);
     }
+    memory_free(memory->is_new);
     id_tree_destroy(&memory->tree);
     message_table_fini(&memory->table);
     pthread_mutex_destroy(&memory->mutex);

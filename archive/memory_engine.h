@@ -29,6 +29,8 @@ struct memory_archive {
     struct message_table table;
     struct id_tree *tree;        /* value: the envelope; scope: see memory_content_tag */
     uint64_t charged_bytes;      /* of what is held: frames and envelopes */
+    bool *is_new; /* of the records of a batch; the worker's, kept from one to the next */
+    size_t is_new_capacity;
     struct memory_topic *topics; /* of records that came without an envelope; the worker's */
 };
 
