@@ -91,7 +91,7 @@ static enum status begin_handshake(struct connection *connection)
 {
     const struct net_switch *net_switch = connection->shard->net_switch;
     struct noise_handshake_options options = {
-            .identity = net_switch->options.identity,
+            .own_static = net_switch->own_static,
             .is_initiator = connection->is_outbound,
             .expected_peer = connection->has_expected_peer ? &connection->peer : NULL,
             .muxers = net_switch->muxer_ids,

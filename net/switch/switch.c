@@ -79,6 +79,10 @@ static enum status create_parts(struct net_switch *net_switch)
     if (status != STATUS_OK) {
         return status;
     }
+    status = noise_static_create(&net_switch->own_static, net_switch->options.identity);
+    if (status != STATUS_OK) {
+        return status;
+    }
     status = registry_create(&net_switch->registry, net_switch);
     if (status != STATUS_OK) {
         return status;
@@ -100,6 +104,7 @@ enum status switch_create(struct net_switch **out, const struct switch_options *
     enum status status = create_parts(net_switch);
     if (status != STATUS_OK) {
         registry_destroy(&net_switch->registry);
+        noise_static_destroy(&net_switch->own_static);
         tls_context_destroy(&net_switch->tls_client);
         memory_free(net_switch);
         return status;
@@ -125,6 +130,7 @@ void switch_destroy(struct net_switch **net_switch_pointer)
         shard_fini(&net_switch->shards[i]);
     }
     registry_destroy(&net_switch->registry);
+    noise_static_destroy(&net_switch->own_static);
     tls_context_destroy(&net_switch->tls_client);
     memory_free(net_switch->shards);
     memory_free(net_switch);

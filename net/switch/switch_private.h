@@ -6,6 +6,7 @@
 #include <stdatomic.h>
 #include <uv.h>
 
+#include "net/security/noise.h"
 #include "net/switch/registry.h"
 #include "net/switch/slot_table.h"
 #include "net/switch/switch.h"
@@ -62,6 +63,7 @@ struct net_switch {
     size_t next_shard;
     struct registry *registry;
     struct tls_context *tls_client;
+    struct noise_static *own_static;
     struct protocol protocols[SWITCH_PROTOCOLS_MAX];
     size_t protocol_count;
     struct registered_observer observers[SWITCH_OBSERVERS_MAX];

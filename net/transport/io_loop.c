@@ -3,15 +3,17 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <limits.h>
 #include <poll.h>
 
+#include "base/clock.h"
 #include "base/memory.h"
 
 struct io_loop {
     uv_loop_t uv;
     uv_async_t wake;
     struct inbox *inbox;
-    struct io_loop_options options;
+    unsigned index;
     size_t in_flight_bytes;
     uint8_t *input;
     uint8_t *output;
@@ -44,13 +46,13 @@ static enum status start(struct io_loop *loop)
     return STATUS_OK;
 }
 
-enum status io_loop_create(struct io_loop **out, const struct io_loop_options *options)
+enum status io_loop_create(struct io_loop **out, unsigned index)
 {
     struct io_loop *loop = memory_allocate_zeroed(sizeof(*loop));
     if (loop == NULL) {
         return STATUS_NO_MEMORY;
     }
-    loop->options = *options;
+    loop->index = index;
     loop->input = memory_allocate(IO_LOOP_BUFFER_BYTES);
     loop->output = memory_allocate(IO_LOOP_BUFFER_BYTES);
     enum status status = STATUS_NO_MEMORY;
@@ -97,38 +99,45 @@ void io_loop_destroy(struct io_loop **loop_pointer)
     *loop_pointer = NULL;
 }
 
+static int timeout_in_ms(uint64_t timeout_ns)
+{
+    uint64_t ms = timeout_ns / NANOSECONDS_PER_MILLISECOND;
+    return timeout_ns == UINT64_MAX || ms > INT_MAX ? -1 : (int)ms;
+}
+
 /*
- * The wait is a poll of libuv's own descriptor and not uv_run(ONCE), because libuv calls back from
- * inside its wait: nothing of ours would run between the waking and the first callback.
+ * A poll of libuv's own descriptor and not uv_run(ONCE), because libuv calls back from inside its
+ * wait: nothing of ours would run between the waking and the first callback.
  */
-static void wait_for_events(struct io_loop *loop)
+void io_loop_wait(struct io_loop *loop, uint64_t timeout_ns)
 {
     uv_update_time(&loop->uv);
-    int timeout_ms = uv_backend_timeout(&loop->uv);
+    int own_ms = uv_backend_timeout(&loop->uv);
+    int asked_ms = timeout_in_ms(timeout_ns);
+    int timeout_ms = own_ms < 0 || (asked_ms >= 0 && asked_ms < own_ms) ? asked_ms : own_ms;
     if (timeout_ms == 0) {
         return;
-    }
-    if (loop->options.before_wait != NULL) {
-        loop->options.before_wait(loop->options.context);
     }
     struct pollfd descriptor = {.fd = uv_backend_fd(&loop->uv), .events = POLLIN};
     int result = poll(&descriptor, 1, timeout_ms);
     assert(result >= 0 || errno == EINTR);
     (void)result;
-    if (loop->options.after_wait != NULL) {
-        loop->options.after_wait(loop->options.context);
-    }
+}
+
+void io_loop_turn(struct io_loop *loop)
+{
+    uv_run(&loop->uv, UV_RUN_NOWAIT);
+}
+
+bool io_loop_has_work(const struct io_loop *loop)
+{
+    return uv_backend_timeout(&loop->uv) == 0;
 }
 
 void io_loop_run_once(struct io_loop *loop)
 {
-    wait_for_events(loop);
-    io_loop_poll(loop);
-}
-
-void io_loop_poll(struct io_loop *loop)
-{
-    uv_run(&loop->uv, UV_RUN_NOWAIT);
+    io_loop_wait(loop, UINT64_MAX);
+    io_loop_turn(loop);
 }
 
 void io_loop_wake(struct io_loop *loop)
@@ -146,7 +155,7 @@ void io_loop_post(struct io_loop *loop, struct io_task *task)
 
 unsigned io_loop_index(const struct io_loop *loop)
 {
-    return loop->options.index;
+    return loop->index;
 }
 
 uint64_t io_loop_now_ms(const struct io_loop *loop)

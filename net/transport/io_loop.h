@@ -13,6 +13,7 @@
  *   all others                              x
  */
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <uv.h>
@@ -32,26 +33,28 @@ struct io_task {
     void (*run)(struct io_task *CONSUMED task);
 };
 
-struct io_loop_options {
-    unsigned index; /* position among the io threads, below 256 */
-    /* Around each wait for events, on the io thread; NULL: none. A role goes RCU-offline between. */
-    void (*before_wait)(void *context);
-    void (*after_wait)(void *context);
-    void *context;
-};
-
 struct io_loop;
 
-MUST_USE enum status io_loop_create(struct io_loop **out, const struct io_loop_options *options);
+/* index: position among the io threads, below 256. */
+MUST_USE enum status io_loop_create(struct io_loop **out, unsigned index);
 
 /* Runs what is posted and what is closing, then frees. NULL content is accepted. */
 void io_loop_destroy(struct io_loop **loop);
 
-/* Waits for the next event, timer or wake, then runs every callback that is due. */
-void io_loop_run_once(struct io_loop *loop);
+/*
+ * Sleeps until there is something to do, a wake, or timeout_ns have passed; runs nothing. Until it
+ * returns the thread may be RCU-offline.
+ */
+void io_loop_wait(struct io_loop *loop, uint64_t timeout_ns);
 
-/* The same without waiting. */
-void io_loop_poll(struct io_loop *loop);
+/* Runs every callback that is due, without waiting. */
+void io_loop_turn(struct io_loop *loop);
+
+/* Whether a turn has to come before the next wait. */
+bool io_loop_has_work(const struct io_loop *loop);
+
+/* Waits as long as it takes, then a turn. */
+void io_loop_run_once(struct io_loop *loop);
 
 void io_loop_wake(struct io_loop *loop);
 void io_loop_post(struct io_loop *loop, struct io_task *CONSUMED task);

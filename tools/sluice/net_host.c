@@ -42,8 +42,7 @@ static void *run_thread(void *argument)
 static enum status create_loops(struct net_host *host, unsigned count)
 {
     for (unsigned i = 0; i < count; i++) {
-        struct io_loop_options options = {.index = i};
-        enum status status = io_loop_create(&host->threads[i].loop, &options);
+        enum status status = io_loop_create(&host->threads[i].loop, i);
         if (status != STATUS_OK) {
             return status;
         }
@@ -144,7 +143,7 @@ static void stop_switch(struct net_host *host)
     }
     while (host->net_switch != NULL && !switch_is_stopped(host->net_switch)) {
         for (unsigned i = host->started_count; i < host->thread_count; i++) {
-            io_loop_poll(host->threads[i].loop);
+            io_loop_turn(host->threads[i].loop);
         }
         uv_sleep(1);
     }
