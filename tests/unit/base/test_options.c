@@ -111,9 +111,126 @@ static void reads_sizes_in_both_kinds_of_units(void **state)
     assert_int_equal(bytes, 150000);
     assert_int_equal(options_parse_bytes(&bytes, "0.5GiB"), STATUS_OK);
     assert_int_equal(bytes, 536870912);
-    assert_int_equal(options_parse_bytes(&bytes, "12 KiB"), STATUS_BAD_ARGUMENT);
+    assert_int_equal(options_parse_bytes(&bytes, "1500 B"), STATUS_OK);
+    assert_int_equal(bytes, 1500);
+    assert_int_equal(options_parse_bytes(&bytes, "153600"), STATUS_OK);
+    assert_int_equal(bytes, 153600);
+    assert_int_equal(options_parse_bytes(&bytes, "1.2.3KiB"), STATUS_BAD_ARGUMENT);
     assert_int_equal(options_parse_bytes(&bytes, "KiB"), STATUS_BAD_ARGUMENT);
     assert_int_equal(options_parse_bytes(&bytes, "99999999999TiB"), STATUS_BAD_ARGUMENT);
+}
+
+/* What the reference's command line parser takes for true and for false. */
+static void reads_flags_in_every_form_of_the_reference(void **state)
+{
+    static const char *const yes[] = {
+            "--quiet", "--quiet=true", "--quiet:true", "--quiet=1", "--quiet=ON", "--quiet="};
+    static const char *const no[] = {"--quiet=false", "--quiet:false", "--quiet=0", "--quiet:off"};
+    (void)state;
+    for (size_t i = 0; i < sizeof(yes) / sizeof(yes[0]); i++) {
+        struct options *options = made();
+        struct options_error error;
+        assert_int_equal(parse(options, &error, &yes[i], 1), STATUS_OK);
+        assert_true(options_flag(options, "quiet"));
+        options_destroy(&options);
+    }
+    for (size_t i = 0; i < sizeof(no) / sizeof(no[0]); i++) {
+        struct options *options = made();
+        struct options_error error;
+        assert_int_equal(options_set(options, "quiet", "true", &error), STATUS_OK);
+        assert_int_equal(parse(options, &error, &no[i], 1), STATUS_OK);
+        assert_false(options_flag(options, "quiet"));
+        options_destroy(&options);
+    }
+}
+
+static void a_value_may_hold_the_characters_that_end_a_name(void **state)
+{
+    static const char *const arguments[] = {"--name=extip:1.2.3.4", "--topic:a=b", "--topic=c:d"};
+    struct options *options = made();
+    struct options_error error;
+    (void)state;
+    assert_int_equal(parse(options, &error, arguments, 3), STATUS_OK);
+    assert_string_equal(options_text(options, "name"), "extip:1.2.3.4");
+    assert_string_equal(options_list_item(options, "topic", 0), "a=b");
+    assert_string_equal(options_list_item(options, "topic", 1), "c:d");
+    options_destroy(&options);
+}
+
+static void set(
+        struct options *options, enum option_source source, const char *name, const char *text)
+{
+    struct options_error error;
+    assert_int_equal(options_set_from(options, source, name, text, &error), STATUS_OK);
+}
+
+static void the_stronger_source_prevails_in_whatever_order(void **state)
+{
+    struct options *options = made();
+    (void)state;
+    set(options, OPTION_FROM_ENVIRONMENT, "count", "4");
+    set(options, OPTION_FROM_FILE, "count", "5");
+    assert_int_equal(options_number(options, "count"), 4);
+    set(options, OPTION_FROM_ARGUMENT, "count", "6");
+    set(options, OPTION_FROM_ENVIRONMENT, "count", "7");
+    assert_int_equal(options_number(options, "count"), 6);
+    assert_int_equal(options_source(options, "count"), OPTION_FROM_ARGUMENT);
+    set(options, OPTION_FROM_ARGUMENT, "count", "8");
+    assert_int_equal(options_number(options, "count"), 8);
+    options_destroy(&options);
+}
+
+static void a_list_has_the_items_of_one_source(void **state)
+{
+    struct options *options = made();
+    (void)state;
+    set(options, OPTION_FROM_FILE, "topic", "a");
+    set(options, OPTION_FROM_FILE, "topic", "b");
+    assert_int_equal(options_list_count(options, "topic"), 2);
+    set(options, OPTION_FROM_ARGUMENT, "topic", "c");
+    set(options, OPTION_FROM_FILE, "topic", "d");
+    assert_int_equal(options_list_count(options, "topic"), 1);
+    assert_string_equal(options_list_item(options, "topic", 0), "c");
+    options_empty_list(options, OPTION_FROM_FILE, "topic");
+    assert_int_equal(options_list_count(options, "topic"), 1);
+    options_empty_list(options, OPTION_FROM_ARGUMENT, "topic");
+    assert_int_equal(options_list_count(options, "topic"), 0);
+    options_destroy(&options);
+}
+
+static void a_value_that_does_not_prevail_must_be_right_all_the_same(void **state)
+{
+    struct options *options = made();
+    struct options_error error;
+    (void)state;
+    set(options, OPTION_FROM_ARGUMENT, "count", "4");
+    assert_int_equal(options_set_from(options, OPTION_FROM_FILE, "count", "11", &error),
+            STATUS_BAD_ARGUMENT);
+    assert_int_equal(options_number(options, "count"), 4);
+    options_destroy(&options);
+}
+
+static void help_names_every_option_once_under_its_group(void **state)
+{
+    static const struct option_spec more[] = {
+            {"other", OPTION_TEXT, "", 0, 0, "Other", "something else"},
+            {"again", OPTION_TEXT, "", 0, 0, "Test", "of the group of the first table"},
+            {NULL, OPTION_BOOL, NULL, 0, 0, NULL, NULL}};
+    static const struct option_spec *const both[] = {table, more, NULL};
+    struct options *options = NULL;
+    char text[4096] = "";
+    (void)state;
+    assert_int_equal(options_create(&options, both), STATUS_OK);
+    FILE *out = fmemopen(text, sizeof(text), "w");
+    assert_non_null(out);
+    options_print_help(options, out);
+    assert_int_equal(fclose(out), 0);
+    const char *again = strstr(text, "--again");
+    assert_non_null(again);
+    assert_true(again < strstr(text, "\nOther\n"));
+    assert_null(strstr(strstr(text, "\nTest\n") + 1, "\nTest\n"));
+    assert_non_null(strstr(text, "how many; 1 to 10 (default 3)"));
+    options_destroy(&options);
 }
 
 static void every_default_of_the_node_is_in_its_own_range(void **state)
@@ -135,6 +252,12 @@ int main(void)
             cmocka_unit_test(names_the_nearest_option_to_an_unknown_one),
             cmocka_unit_test(says_when_a_value_is_missing),
             cmocka_unit_test(reads_sizes_in_both_kinds_of_units),
+            cmocka_unit_test(reads_flags_in_every_form_of_the_reference),
+            cmocka_unit_test(a_value_may_hold_the_characters_that_end_a_name),
+            cmocka_unit_test(the_stronger_source_prevails_in_whatever_order),
+            cmocka_unit_test(a_list_has_the_items_of_one_source),
+            cmocka_unit_test(a_value_that_does_not_prevail_must_be_right_all_the_same),
+            cmocka_unit_test(help_names_every_option_once_under_its_group),
             cmocka_unit_test(every_default_of_the_node_is_in_its_own_range),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
