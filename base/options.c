@@ -102,6 +102,21 @@ static size_t count_specs(const struct option_spec *const tables[])
     return count;
 }
 
+static enum status add_table(struct options *options, const struct option_spec *table)
+{
+    enum status status = STATUS_OK;
+    for (const struct option_spec *spec = table; status == STATUS_OK && spec->name != NULL;
+            spec++) {
+        bool is_new = find_value(options, spec->name) == NULL;
+        assert(is_new);
+        struct option_value *value = &options->values[options->count++];
+        value->spec = spec;
+        status = spec->type == OPTION_LIST ? STATUS_OK : assign(value, spec->fallback);
+        assert(status != STATUS_BAD_ARGUMENT);
+    }
+    return status;
+}
+
 enum status options_create(struct options **out, const struct option_spec *const tables[])
 {
     struct options *options = calloc(1, sizeof(*options));
@@ -113,19 +128,13 @@ enum status options_create(struct options **out, const struct option_spec *const
         free(options);
         return STATUS_NO_MEMORY;
     }
-    for (size_t t = 0; tables[t] != NULL; t++) {
-        for (const struct option_spec *spec = tables[t]; spec->name != NULL; spec++) {
-            assert(find_value(options, spec->name) == NULL);
-            struct option_value *value = &options->values[options->count++];
-            value->spec = spec;
-            enum status status =
-                    spec->type == OPTION_LIST ? STATUS_OK : assign(value, spec->fallback);
-            assert(status != STATUS_BAD_ARGUMENT);
-            if (status != STATUS_OK) {
-                options_destroy(&options);
-                return status;
-            }
-        }
+    enum status status = STATUS_OK;
+    for (size_t t = 0; status == STATUS_OK && tables[t] != NULL; t++) {
+        status = add_table(options, tables[t]);
+    }
+    if (status != STATUS_OK) {
+        options_destroy(&options);
+        return status;
     }
     *out = options;
     return STATUS_OK;

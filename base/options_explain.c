@@ -77,19 +77,25 @@ enum {
     HELP_WIDTH = 92
 };
 
-/* Breaks at blanks, so that no line is wider than HELP_WIDTH where that is possible. */
+/* How much of text goes on one line: up to the last blank that fits, or else to the first. */
+static size_t line_length(const char *text)
+{
+    size_t length = strlen(text);
+    size_t width = HELP_WIDTH - HELP_COLUMN;
+    if (length <= width) {
+        return length;
+    }
+    length = width;
+    while (length > 0 && text[length] != ' ') {
+        length--;
+    }
+    return length > 0 ? length : strcspn(text, " ");
+}
+
 static void print_wrapped(const char *text, FILE *out)
 {
-    size_t width = HELP_WIDTH - HELP_COLUMN;
     while (*text != '\0') {
-        size_t length = strlen(text);
-        if (length > width) {
-            length = width;
-            while (length > 0 && text[length] != ' ') {
-                length--;
-            }
-            length = length > 0 ? length : strcspn(text, " ");
-        }
+        size_t length = line_length(text);
         fprintf(out, "%*s%.*s\n", HELP_COLUMN, "", (int)length, text);
         text += length;
         text += strspn(text, " ");
@@ -126,18 +132,21 @@ static bool is_first_of_group(const struct options *options, size_t i)
     return true;
 }
 
+static void print_group(const struct options *options, const char *group, FILE *out)
+{
+    fprintf(out, "\n%s\n", group);
+    for (size_t i = 0; i < options->count; i++) {
+        if (strcmp(options->values[i].spec->group, group) == 0) {
+            print_option(options->values[i].spec, out);
+        }
+    }
+}
+
 void options_print_help(const struct options *options, FILE *out)
 {
     for (size_t i = 0; i < options->count; i++) {
-        const char *group = options->values[i].spec->group;
-        if (!is_first_of_group(options, i)) {
-            continue;
-        }
-        fprintf(out, "\n%s\n", group);
-        for (size_t j = i; j < options->count; j++) {
-            if (strcmp(options->values[j].spec->group, group) == 0) {
-                print_option(options->values[j].spec, out);
-            }
+        if (is_first_of_group(options, i)) {
+            print_group(options, options->values[i].spec->group, out);
         }
     }
 }

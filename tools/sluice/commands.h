@@ -9,6 +9,7 @@
 
 int command_replay(int argc, char **argv);
 int command_query(int argc, char **argv);
+int command_config(int argc, char **argv);
 int command_key(int argc, char **argv);
 int command_ping(int argc, char **argv);
 int command_serve_echo(int argc, char **argv);

@@ -17,6 +17,7 @@ static const struct command commands[] = {
         {"replay", "feed captured relay traffic through the router", command_replay},
         {"query", "ask an archive for messages", command_query},
         {"key", "new|show: make a key file, or print the peer id of one", command_key},
+        {"config", "check FILE: what is wrong with a configuration file", command_config},
         {"ping", "measure the round trip to a libp2p peer", command_ping},
         {"serve-echo", "send back what peers send, for tests", command_serve_echo},
 };
