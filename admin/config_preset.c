@@ -134,9 +134,25 @@ static enum status apply_entry_nodes(
     return status;
 }
 
+/* As in the reference a node without --store keeps nothing; --archive is ours and prevails. */
+static enum status apply_store(struct options *options, const struct config_reporter *reporter)
+{
+    struct options_error error;
+    const char *archive =
+            options_flag(options, "store") ? options_text(options, "store-message-db-url") : "none";
+    enum status status = options_set_from(options, OPTION_FROM_PRESET, "archive", archive, &error);
+    if (status != STATUS_OK) {
+        config_report(reporter, CONFIG_ERROR, "%s", error.text);
+    }
+    return status;
+}
+
 enum status config_preset_apply(struct options *options, const struct config_reporter *reporter)
 {
     const char *name = options_text(options, "preset");
     enum status status = name[0] != '\0' ? apply_named(options, name, reporter) : STATUS_OK;
-    return status == STATUS_OK ? apply_entry_nodes(options, reporter) : status;
+    if (status == STATUS_OK) {
+        status = apply_entry_nodes(options, reporter);
+    }
+    return status == STATUS_OK ? apply_store(options, reporter) : status;
 }

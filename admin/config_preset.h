@@ -2,8 +2,8 @@
 #pragma once
 
 /*
- * What options stand for that name others: --preset fills in a network's values where nobody has set
- * them, --entry-node becomes a --staticnode.
+ * Options that stand for others: --preset fills in a network's values where nobody has set them,
+ * --entry-node becomes a --staticnode, --store with its database becomes the --archive.
  */
 
 #include "admin/config_report.h"

@@ -157,23 +157,3 @@ json_t *report_ledgers_json(const struct node *node)
     }
     return stages;
 }
-
-void report_log_line(void *context, enum log_level level, const char *module, const char *line)
-{
-    (void)context;
-    fprintf(stderr, "%s %s: %s\n", log_level_name(level), module, line);
-}
-
-bool report_set_log_level(const struct options *options)
-{
-    enum log_level level;
-    const char *name = options_text(options, "log-level");
-    if (!log_level_from_name(&level, name)) {
-        fprintf(stderr,
-                "--log-level=%s is none of TRACE, DEBUG, INFO, NOTICE, WARN, ERROR, FATAL\n", name);
-        return false;
-    }
-    log_set_level(level);
-    log_set_sink(report_log_line, NULL);
-    return true;
-}

@@ -7,7 +7,6 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-#include "base/log.h"
 #include "node/node.h"
 
 /* True when every ledger is closed. A table, one line a stage, then the reasons that are not zero. */
@@ -19,9 +18,3 @@ json_t *report_ledgers_json(const struct node *node);
 json_t *report_counters_json(const struct node *node);
 
 bool report_ledgers_are_closed(const struct node *node);
-
-/* The log sink of the programs: one line on standard error. */
-void report_log_line(void *context, enum log_level level, const char *module, const char *line);
-
-/* Options common to all programs: sets the log level; false and a line on stderr when it is wrong. */
-bool report_set_log_level(const struct options *options);

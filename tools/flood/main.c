@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 
-#include "tools/common/report.h"
+#include "tools/common/program_log.h"
 #include "tools/flood/in_process.h"
 
 enum {
@@ -31,8 +31,9 @@ int main(int argc, char *argv[])
         fprintf(stderr, "flood: unexpected argument \"%s\"\n", options_positional(options, 0));
     } else if (!options_flag(options, "in-process")) {
         fprintf(stderr, "flood: --in-process is the only mode there is\n");
-    } else if (report_set_log_level(options)) {
+    } else if (program_log_start(options)) {
         exit_status = flood_in_process(options);
+        program_log_stop();
     }
     options_destroy(&options);
     return exit_status;

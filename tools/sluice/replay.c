@@ -12,6 +12,7 @@
 
 #include "base/clock.h"
 #include "codec/capture.h"
+#include "tools/common/program_log.h"
 #include "tools/common/report.h"
 #include "tools/sluice/commands.h"
 #include "tools/sluice/replay_tally.h"
@@ -324,11 +325,12 @@ int command_replay(int argc, char **argv)
         exit_status = 0;
     } else if (options_positional_count(replay.options) == 0) {
         fprintf(stderr, "replay: name at least one capture file\n");
-    } else if (report_set_log_level(replay.options)) {
+    } else if (program_log_start(replay.options)) {
         replay.shows_progress = isatty(STDERR_FILENO) != 0;
         replay.files = json_object();
         exit_status = run_node(&replay);
         json_decref(replay.files);
+        program_log_stop();
     }
     options_destroy(&replay.options);
     return exit_status;
