@@ -215,11 +215,11 @@ static void a_reopen_that_fails_keeps_the_old_file(void **state)
     struct folder inner;
     (void)state;
     make_folder(&folder);
-    snprintf(inner.path, sizeof(inner.path), "%s/d", folder.path);
+    snprintf(inner.path, sizeof(inner.path), "%.32s/d", folder.path);
     snprintf(inner.file, sizeof(inner.file), "%s/log", inner.path);
     assert_int_equal(mkdir(inner.path, 0700), 0);
     struct log_writer *writer = made(inner.file, -1);
-    snprintf(inner.moved, sizeof(inner.moved), "%s/e", folder.path);
+    snprintf(inner.moved, sizeof(inner.moved), "%.32s/e", folder.path);
     assert_int_equal(rename(inner.path, inner.moved), 0);
     snprintf(inner.file, sizeof(inner.file), "%s/log", inner.moved);
     log_writer_reopen(writer);
