@@ -24,11 +24,11 @@
 
 struct envelope *envelope_create(struct frame *frame)
 {
-    struct envelope *envelope = memory_allocate_aligned(CACHE_LINE, sizeof(*envelope));
+    struct envelope *envelope = memory_allocate(sizeof(*envelope));
     if (envelope == NULL) {
         return NULL;
     }
-    memset(envelope, 0, offsetof(struct envelope, references));
+    memset(envelope, 0, offsetof(struct envelope, is_shared));
     envelope->frame = frame;
     atomic_init(&envelope->references, 1);
     atomic_init(&envelope->is_shared, false);
@@ -112,7 +112,7 @@ static struct envelope *copy_into(struct frame *frame, const struct envelope *ol
     if (envelope == NULL) {
         return NULL;
     }
-    memcpy(envelope, old, offsetof(struct envelope, references));
+    memcpy(envelope, old, offsetof(struct envelope, is_shared));
     memory_copy_message(frame_bytes(frame), old->message.bytes, old->message.length);
     struct span message = span_of(frame_bytes(frame), old->message.length);
     envelope->frame = frame;

@@ -13,7 +13,6 @@
  * Thread:     ref, try_ref and unref on any (unref of a shared one: RCU-registered, or none).
  */
 
-#include <stdalign.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -40,8 +39,13 @@ struct envelope {
     int64_t timestamp_ns; /* the sender's, 0 when absent */
     int64_t received_ns;  /* wall clock at receipt */
     uint64_t received_monotonic_ns;
-    uint64_t connection; /* of the sender, 0 for local */
-    void *completion;    /* see struct frame_part */
+    union {
+        struct {
+            uint64_t connection; /* of the sender, 0 for local */
+            void *completion;    /* see struct frame_part */
+        };
+        struct rcu_head reclaim; /* from the last reference on: only holders of one read the others */
+    };
     uint8_t hash[MESSAGE_HASH_BYTES];
     uint8_t id[MESSAGE_ID_BYTES];
     uint32_t version;
@@ -49,10 +53,9 @@ struct envelope {
     bool is_ephemeral;
     bool is_timestamp_in_range; /* the verdict taken at receipt */
 
-    /* written by whoever holds references */
-    alignas(CACHE_LINE) atomic_uint references;
+    /* written by whoever holds references; a cache line of their own did not make a run faster */
     atomic_bool is_shared;
-    struct rcu_head reclaim;
+    atomic_uint references;
 };
 
 /*

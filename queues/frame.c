@@ -6,7 +6,7 @@
 
 #include "base/memory.h"
 #include "base/metrics.h"
-
+#include "queues/frame_heap.h"
 #include "queues/poison.h"
 
 /*
@@ -17,13 +17,30 @@
  */
 struct frame {
     atomic_uint references;
-    bool has_part;        /* the embedded part is taken; creator only */
-    atomic_size_t charge; /* 0 when there is none or it was given back */
-    struct frame_budget *budget;
+    bool is_in_heap;                       /* of large frames; else in malloc's */
+    bool has_part;                         /* the embedded part is taken; creator only */
+    _Atomic(struct frame_budget *) budget; /* NULL when nothing is charged or it was given back */
     size_t length;
     struct frame_part first;
     alignas(max_align_t) uint8_t bytes[];
 };
+
+static struct frame *allocate(size_t whole)
+{
+    struct frame *frame = NULL;
+    struct frame_heap *heap = whole >= FRAME_HEAP_MIN_BYTES ? frame_heap_of_process() : NULL;
+    if (heap != NULL) {
+        frame = frame_heap_try_allocate(heap, whole);
+    }
+    bool is_in_heap = frame != NULL;
+    if (!is_in_heap) {
+        frame = memory_allocate(whole);
+    }
+    if (frame != NULL) {
+        frame->is_in_heap = is_in_heap;
+    }
+    return frame;
+}
 
 struct frame *frame_try_create(
         struct frame_budget *budget, enum frame_budget_class class, size_t length)
@@ -32,7 +49,7 @@ struct frame *frame_try_create(
     if (whole > PTRDIFF_MAX || (budget != NULL && !frame_budget_try_charge(budget, class, whole))) {
         return NULL;
     }
-    struct frame *frame = memory_allocate(whole);
+    struct frame *frame = allocate(whole);
     if (frame == NULL) {
         if (budget != NULL) {
             frame_budget_release(budget, whole);
@@ -40,8 +57,7 @@ struct frame *frame_try_create(
         return NULL;
     }
     atomic_init(&frame->references, 1);
-    atomic_init(&frame->charge, budget != NULL ? whole : 0);
-    frame->budget = budget;
+    atomic_init(&frame->budget, budget);
     frame->length = length;
     frame->has_part = false;
     metrics_add(METRIC_FRAMES, 1);
@@ -66,9 +82,10 @@ size_t frame_charge(size_t length)
 void frame_uncharge(struct frame *frame)
 {
     /* relaxed: the exchange alone decides who gives the charge back, it guards no other memory */
-    size_t charge = atomic_exchange_explicit(&frame->charge, 0, memory_order_relaxed);
-    if (charge > 0) {
-        frame_budget_release(frame->budget, charge);
+    struct frame_budget *budget =
+            atomic_exchange_explicit(&frame->budget, NULL, memory_order_relaxed);
+    if (budget != NULL) {
+        frame_budget_release(budget, frame_charge(frame->length));
     }
 }
 
@@ -87,8 +104,14 @@ void frame_unref(struct frame *frame)
         return;
     }
     frame_uncharge(frame);
-    poison(frame, sizeof(*frame) + frame->length);
-    memory_free(frame);
+    size_t whole = frame_charge(frame->length);
+    bool is_in_heap = frame->is_in_heap;
+    poison(frame, whole);
+    if (is_in_heap) {
+        frame_heap_free(frame_heap_of_process(), frame, whole);
+    } else {
+        memory_free(frame);
+    }
 }
 
 struct frame_part *frame_add_part(struct frame *frame)
