@@ -44,7 +44,8 @@ struct envelope {
             uint64_t connection; /* of the sender, 0 for local */
             void *completion;    /* see struct frame_part */
         };
-        struct rcu_head reclaim; /* from the last reference on: only holders of one read the others */
+        struct rcu_head
+                reclaim; /* from the last reference on: only holders of one read the others */
     };
     uint8_t hash[MESSAGE_HASH_BYTES];
     uint8_t id[MESSAGE_ID_BYTES];

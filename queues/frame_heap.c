@@ -11,7 +11,8 @@
 #include "queues/frame_region.h"
 
 enum {
-    LOOK_AT_PARKED = 16, /* so few a change of region, that the walk costs nothing beside its frames */
+    LOOK_AT_PARKED =
+            16, /* so few a change of region, that the walk costs nothing beside its frames */
     KEPT_SHARE = 8
 };
 

@@ -4,6 +4,8 @@
 #include <assert.h>
 #include <sys/mman.h>
 
+#include "queues/poison.h"
+
 #if defined(__SANITIZE_ADDRESS__)
 #define ASAN_ON 1
 #elif defined(__has_feature)
@@ -15,9 +17,9 @@
 #ifdef ASAN_ON
 #include <sanitizer/asan_interface.h>
 #include <sanitizer/lsan_interface.h>
-#define FORBID(address, bytes) __asan_poison_memory_region(address, bytes)
-#define ALLOW(address, bytes)  __asan_unpoison_memory_region(address, bytes)
-#define WATCH(address, bytes)  __lsan_register_root_region(address, bytes)
+#define FORBID(address, bytes)  __asan_poison_memory_region(address, bytes)
+#define ALLOW(address, bytes)   __asan_unpoison_memory_region(address, bytes)
+#define WATCH(address, bytes)   __lsan_register_root_region(address, bytes)
 #define UNWATCH(address, bytes) __lsan_unregister_root_region(address, bytes)
 enum {
     GUARD_UNITS = 1 /* behind every block, so that an overrun does not land in the next one */
@@ -48,8 +50,8 @@ enum {
  *          read-modify-writes, so a load that sees the last of them sees them all.
  *   EMPTY  release decrement of used -> acquire decrement that brings it to zero. Whoever destroys the
  *          region has seen every block's last use.
- *   OWN    release decrement of used by the owner that leaves -> acquire exchange that makes the next
- *          one. The cursor and the bits it set go over.
+ *
+ * One owner's cursor and bits go to the next by the heap's lock, which both hold when they change.
  */
 
 static void *map_aligned(size_t bytes)
@@ -140,6 +142,7 @@ void frame_region_destroy(struct frame_region *region)
     size_t bytes = region->bytes;
     UNWATCH(region, bytes);
     ALLOW(region, bytes);
+    poison(region, bytes);
     munmap(region, bytes);
 }
 
@@ -214,13 +217,13 @@ bool frame_region_give_back(struct frame_region *region, void *block, size_t byt
 
 bool frame_region_try_own(struct frame_region *region)
 {
-    /* relaxed: the exchange below orders */
+    /* relaxed, and so is the exchange: the heap's lock orders owners, FREE the blocks */
     size_t used = atomic_load_explicit(&region->used, memory_order_relaxed);
     /* Ends because a failure means that another thread gave a block back. */
     while (used != 0) {
         assert((used & FRAME_REGION_OWNED) == 0);
         if (atomic_compare_exchange_weak_explicit(&region->used, &used, used | FRAME_REGION_OWNED,
-                    memory_order_acquire, memory_order_relaxed)) { /* OWN */
+                    memory_order_relaxed, memory_order_relaxed)) {
             return true;
         }
     }
@@ -229,8 +232,8 @@ bool frame_region_try_own(struct frame_region *region)
 
 bool frame_region_disown(struct frame_region *region)
 {
-    size_t before = atomic_fetch_sub_explicit(
-            &region->used, FRAME_REGION_OWNED, memory_order_acq_rel); /* OWN, EMPTY */
+    size_t before =
+            atomic_fetch_sub_explicit(&region->used, FRAME_REGION_OWNED, memory_order_acq_rel);
     assert((before & FRAME_REGION_OWNED) != 0);
-    return before == FRAME_REGION_OWNED;
+    return before == FRAME_REGION_OWNED; /* EMPTY */
 }

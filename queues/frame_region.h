@@ -69,5 +69,5 @@ MUST_USE bool frame_region_give_back(struct frame_region *region, void *block, s
 /* Under the heap's lock: the caller becomes the owner, unless it is just emptied elsewhere. */
 MUST_USE bool frame_region_try_own(struct frame_region *region);
 
-/* True when nothing in it is in use: it is then the caller's. */
+/* Under the heap's lock. True when nothing in it is in use: it is then the caller's. */
 MUST_USE bool frame_region_disown(struct frame_region *region);

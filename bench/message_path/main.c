@@ -24,6 +24,7 @@ enum {
 };
 
 #define SPREAD_MAX 0.15
+#define GROWTH_MAX 1.05
 
 static const struct option_spec bench_options[] = {
         {"scenario", OPTION_TEXT, "micro", 0, 0, "Benchmark",
@@ -36,7 +37,9 @@ static const struct option_spec bench_options[] = {
         {"disk", OPTION_TEXT, "", 0, 0, "Benchmark",
                 "folder for the SQLite file; the current one when not given"},
         {"heap-series", OPTION_TEXT, "", 0, 0, "Benchmark",
-                "file for allocated, active, resident and cumulative bytes every 50 messages"},
+                "file for allocated, active, resident and cumulative bytes every 50 messages; "
+                "gate: "
+                "with the memory archive they grow by 1.05 times the messages at most"},
         {"help", OPTION_BOOL, "false", 0, 0, "Benchmark", "print this help"},
         {NULL, OPTION_BOOL, NULL, 0, 0, NULL, NULL},
 };
@@ -62,6 +65,7 @@ struct bench {
     struct bench_row rows[ROWS_MAX];
     size_t row_count;
     FILE *heap_series;
+    struct heap_growth heap_growth;
     uint64_t next_nonce;
 };
 
@@ -128,6 +132,7 @@ static bool measure_round(struct bench *bench, struct bench_row *row, size_t rou
                        scenario.kind == SCENARIO_MICRO_SHARED && scenario.window == 32 &&
                        strcmp(scenario.archive, "memory") == 0;
     scenario.heap_series = is_heap_run ? bench->heap_series : NULL;
+    scenario.heap_growth = &bench->heap_growth;
     scenario.nonce = bench->next_nonce++;
     remove_database(row);
     enum status status = scenario.kind == SCENARIO_MICRO_COPYING
@@ -234,6 +239,28 @@ static bool gate(const char *row, const char *what, double value, double wanted)
     return good;
 }
 
+/* What the memory archive keeps is the messages and little else. */
+static bool check_growth(const struct bench *bench)
+{
+    const struct heap_growth *growth = &bench->heap_growth;
+    if (bench->heap_series == NULL) {
+        return true;
+    }
+    if (!growth->is_known) {
+        printf("gate: the heap series needs the row micro_shared_memory_w32 and 100 messages\n");
+        return false;
+    }
+    double rss = growth->rss_bytes / growth->serialised_bytes;
+    double held = growth->held_bytes / growth->serialised_bytes;
+    printf("bytes kept for each serialised byte: %.3f resident, %.3f allocated and in regions\n",
+            rss, held);
+    if (rss > GROWTH_MAX || held > GROWTH_MAX) {
+        printf("gate: more than %.2f\n", GROWTH_MAX);
+        return false;
+    }
+    return true;
+}
+
 static bool check_gates(const struct bench *bench)
 {
     bool good = true;
@@ -248,6 +275,7 @@ static bool check_gates(const struct bench *bench)
             good = gate(row->row.name, "copied MB", median.copied_mb, 0.0) && good;
         }
     }
+    good = check_growth(bench) && good;
     printf("gates: %s\n", good ? "passed" : "FAILED");
     return good;
 }
@@ -303,7 +331,7 @@ static int run_bench(struct bench *bench)
             return EXIT_FAILED;
         }
         fprintf(bench->heap_series, "message,allocated_bytes,active_bytes,resident_bytes,rss_bytes,"
-                                    "cumulative_bytes,serialised_bytes\n");
+                                    "cumulative_bytes,serialised_bytes,held_bytes\n");
     }
     if (workload_create(&bench->workload, count, WORKLOAD_SEED) != STATUS_OK) {
         return EXIT_FAILED;

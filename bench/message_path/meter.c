@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "bench/message_path/copy_count.h"
+#include "queues/frame_heap.h"
 
 #if SLUICE_JEMALLOC
 #include <jemalloc/jemalloc.h>
@@ -38,6 +39,16 @@ static void read_heap(struct meter *out)
 }
 #endif
 
+static void add_frame_heap(struct meter *out)
+{
+    const struct frame_heap *heap = frame_heap_of_process();
+    double held = heap != NULL ? (double)frame_heap_held_bytes(heap) : 0;
+    out->held_bytes = out->allocated_bytes + held;
+    out->allocated_bytes += heap != NULL ? (double)frame_heap_used_bytes(heap) : 0;
+    out->active_bytes += held;
+    out->resident_bytes += held;
+}
+
 static double read_rss(void)
 {
     double pages = 0;
@@ -60,6 +71,7 @@ void meter_read(struct meter *out)
     out->wrapped_copies = copy_count();
     out->rss_bytes = read_rss();
     read_heap(out);
+    add_frame_heap(out);
 }
 
 void meter_reset_peak(void)

@@ -9,10 +9,11 @@
 struct meter {
     uint64_t wall_ns;
     uint64_t cpu_ns;        /* of the whole process */
-    double allocated_bytes; /* jemalloc's live bytes; 0 in builds without it */
-    double active_bytes;
+    double allocated_bytes; /* jemalloc's (0 in builds without it) and of frames in the frame heap */
+    double active_bytes;    /* jemalloc's and all that the frame heap holds; so is the next */
     double resident_bytes;
-    double rss_bytes; /* the kernel's count */
+    double held_bytes; /* jemalloc's allocated and all that the frame heap holds */
+    double rss_bytes;  /* the kernel's count */
     uint64_t
             wrapped_copies; /* memcpy and memmove of 1 KiB and more; 0 in builds without the wrap */
 };

@@ -28,6 +28,8 @@ struct shared_run {
     size_t posted;
     size_t finished;
     uint64_t counters[METRIC_COUNT];
+    struct meter heap_before;
+    uint64_t serialised_before;
 };
 
 static enum status set_options(struct shared_run *run)
@@ -41,6 +43,11 @@ static enum status set_options(struct shared_run *run)
             {"archive-memory-limit", "4GiB"},
             {"archive-spill-limit", "0"},
             {"pin", scenario->pin},
+            /*
+             * The seen set's table has one size from the start, but its pages become resident one by
+             * one as ids fall into them: a large one would hide what a message keeps.
+             */
+            {"seen-limit", scenario_shows_heap(scenario) ? "2MiB" : "64MiB"},
     };
     struct options_error error;
     enum status status = options_create(&run->options, tables);
@@ -143,7 +150,21 @@ static enum status post(struct shared_run *run, size_t index)
     return count == 1 ? status : STATUS_BAD_FRAME;
 }
 
-static void write_heap(const struct shared_run *run, size_t message)
+static void note_growth(struct shared_run *run, const struct meter *now, uint64_t serialised)
+{
+    struct heap_growth *growth = run->scenario->heap_growth;
+    if (run->serialised_before == 0) {
+        run->heap_before = *now;
+        run->serialised_before = serialised;
+        return;
+    }
+    growth->is_known = true;
+    growth->rss_bytes = now->rss_bytes - run->heap_before.rss_bytes;
+    growth->held_bytes = now->held_bytes - run->heap_before.held_bytes;
+    growth->serialised_bytes = (double)(serialised - run->serialised_before);
+}
+
+static void write_heap(struct shared_run *run, size_t message)
 {
     struct meter meter;
     if (run->scenario->heap_series == NULL || message % HEAP_EVERY != 0) {
@@ -153,10 +174,11 @@ static void write_heap(const struct shared_run *run, size_t message)
     meter_read(&meter);
     uint64_t allocated = metrics_sum(node_metrics(run->node), METRIC_ALLOCATED_BYTES) +
                          metrics_sum(NULL, METRIC_ALLOCATED_BYTES);
-    fprintf(run->scenario->heap_series, "%zu,%.0f,%.0f,%.0f,%.0f,%llu,%llu\n", message,
+    uint64_t serialised = workload_bytes_until(run->workload, message);
+    fprintf(run->scenario->heap_series, "%zu,%.0f,%.0f,%.0f,%.0f,%llu,%llu,%.0f\n", message,
             meter.allocated_bytes, meter.active_bytes, meter.resident_bytes, meter.rss_bytes,
-            (unsigned long long)allocated,
-            (unsigned long long)workload_bytes_until(run->workload, message));
+            (unsigned long long)allocated, (unsigned long long)serialised, meter.held_bytes);
+    note_growth(run, &meter, serialised);
 }
 
 /* The frames from first to end (exclusive), with at most window of them in flight. */

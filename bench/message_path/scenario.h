@@ -19,6 +19,14 @@ enum scenario_kind {
     SCENARIO_MICRO_COPYING /* what the reference did before: see run_copying.c */
 };
 
+/* What the heap run kept, from its first reading to its last. */
+struct heap_growth {
+    bool is_known;
+    double rss_bytes;
+    double held_bytes; /* jemalloc's allocated bytes and the regions of the frame heap */
+    double serialised_bytes;
+};
+
 struct scenario {
     enum scenario_kind kind;
     const char *archive; /* memory, sqlite://:memory:, or sqlite://PATH */
@@ -26,8 +34,9 @@ struct scenario {
     size_t arrivals;     /* how many times each message comes in */
     const char *pin;
     size_t warmup;
-    FILE *heap_series; /* NULL: none */
-    uint64_t nonce;    /* different for every run, so that no two make the same message */
+    FILE *heap_series;               /* NULL: none */
+    struct heap_growth *heap_growth; /* filled when there is a heap_series */
+    uint64_t nonce; /* different for every run, so that no two make the same message */
 };
 
 static inline bool scenario_shows_heap(const struct scenario *scenario)

@@ -8,6 +8,7 @@
 
 #include "base/metrics.h"
 #include "queues/frame.h"
+#include "queues/frame_heap.h"
 
 static void charges_its_whole_size_and_gives_it_back_with_the_last_reference(void **state)
 {
@@ -68,6 +69,25 @@ static void aligns_its_bytes(void **state)
     frame_unref(frame);
 }
 
+static void large_frames_live_in_the_frame_heap_and_larger_ones_beside_it(void **state)
+{
+    (void)state;
+    static const size_t lengths[] = {100, 50000, 150000, 10000000};
+    for (size_t i = 0; i < sizeof(lengths) / sizeof(lengths[0]); i++) {
+        struct frame *frame = frame_try_create(NULL, FRAME_BUDGET_COMPLETE, lengths[i]);
+        assert_non_null(frame);
+        frame_bytes(frame)[lengths[i] - 1] = 1;
+        size_t used = frame_heap_used_bytes(frame_heap_of_process());
+        if (lengths[i] == 50000 || lengths[i] == 150000) {
+            assert_in_range(used, lengths[i], lengths[i] + 1024);
+        } else {
+            assert_int_equal(used, 0);
+        }
+        frame_unref(frame);
+    }
+    assert_int_equal(frame_heap_used_bytes(frame_heap_of_process()), 0);
+}
+
 static void the_first_part_costs_no_allocation(void **state)
 {
     (void)state;
@@ -122,6 +142,7 @@ int main(void)
             cmocka_unit_test(is_refused_when_its_size_does_not_fit_an_address_space),
             cmocka_unit_test(gives_its_charge_back_early_and_only_once),
             cmocka_unit_test(aligns_its_bytes),
+            cmocka_unit_test(large_frames_live_in_the_frame_heap_and_larger_ones_beside_it),
             cmocka_unit_test(the_first_part_costs_no_allocation),
             cmocka_unit_test(parts_keep_the_frame_whatever_order_they_go_in),
             cmocka_unit_test(finds_a_part_by_its_link),
