@@ -191,7 +191,7 @@ static bool try_grow(struct frame_heap *heap)
     /* relaxed: see top */
     size_t used = atomic_load_explicit(&heap->used_bytes, memory_order_relaxed);
     size_t count = atomic_load_explicit(&heap->region_count, memory_order_relaxed);
-    size_t spare = heap->keep_regions + heap->owner_count * FRAME_HEAP_OPEN_REGIONS;
+    size_t spare = (heap->owner_count + 1) * FRAME_HEAP_OPEN_REGIONS;
     if (count > spare && count - spare > used / heap->region_bytes * 2) {
         return false;
     }

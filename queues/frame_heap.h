@@ -13,9 +13,10 @@
  *   - a region is held as long as one frame in it lives, so a few frames that outlive all others pin at
  *     most a region each;
  *   - the heap grows only while what it holds is at most twice what is in use, plus the open regions
- *     of each thread, plus the empty ones it keeps; past that it refuses, and the caller turns to
- *     malloc. So holes never make it grow past that, however sizes and lifetimes are mixed;
- *   - empty regions are kept up to keep_regions and an eighth of all regions.
+ *     of one thread more than there are; past that it refuses, and the caller turns to malloc. So
+ *     holes never make it grow past that, however sizes and lifetimes are mixed;
+ *   - empty regions are kept for what comes next (32 MiB and an eighth of all regions at most), so
+ *     that traffic that is not kept takes no page faults.
  *
  * Progress:  free, and allocation in a region that the thread has, are lock-free. A mutex is held for a
  *            bounded walk when a thread changes its region, and when one becomes empty.
