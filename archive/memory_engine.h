@@ -27,9 +27,9 @@ struct memory_archive {
     uint64_t limit_bytes; /* 0: none */
     pthread_mutex_t mutex;
     struct message_table table;
-    struct id_tree *tree;        /* value: the envelope; scope: see memory_content_tag */
-    uint64_t charged_bytes;      /* of what is held: frames and envelopes */
-    bool *is_new; /* of the records of a batch; the worker's, kept from one to the next */
+    struct id_tree *tree;   /* value: the envelope; scope: see memory_content_tag */
+    uint64_t charged_bytes; /* of what is held: frames and envelopes */
+    bool *is_new;           /* of the records of a batch; the worker's, kept from one to the next */
     size_t is_new_capacity;
     struct memory_topic *topics; /* of records that came without an envelope; the worker's */
 };

@@ -20,25 +20,34 @@ static bool parse_number(int *out, const char **cursor)
     return true;
 }
 
+/* "3" or "3-5" */
+static bool parse_range(struct cpu_set *set, const char **cursor)
+{
+    int first;
+    if (!parse_number(&first, cursor)) {
+        return false;
+    }
+    int last = first;
+    if (**cursor == '-') {
+        (*cursor)++;
+        if (!parse_number(&last, cursor) || last < first) {
+            return false;
+        }
+    }
+    for (int cpu = first; cpu <= last; cpu++) {
+        cpu_set_add(set, cpu);
+    }
+    return true;
+}
+
 enum status cpu_set_parse(struct cpu_set *out, const char *text)
 {
     struct cpu_set set;
     cpu_set_clear(&set);
     const char *cursor = text;
     for (;;) {
-        int first;
-        if (!parse_number(&first, &cursor)) {
+        if (!parse_range(&set, &cursor)) {
             return STATUS_BAD_ARGUMENT;
-        }
-        int last = first;
-        if (*cursor == '-') {
-            cursor++;
-            if (!parse_number(&last, &cursor) || last < first) {
-                return STATUS_BAD_ARGUMENT;
-            }
-        }
-        for (int cpu = first; cpu <= last; cpu++) {
-            cpu_set_add(&set, cpu);
         }
         if (*cursor == '\0') {
             *out = set;

@@ -142,20 +142,25 @@ static enum status grow(struct recent *recent)
     return STATUS_OK;
 }
 
+static bool is_candidate(const struct recent_slot *slot, const struct topic *topic, uint64_t key)
+{
+    return slot->key == key && slot->envelope->topic == topic;
+}
+
 struct envelope *recent_find(
         struct recent *recent, const struct topic *topic, struct span message, uint64_t key)
 {
     size_t compares = 0;
     size_t i = home_of(recent, key);
     for (size_t probe = 0; probe < PROBES_MAX && recent->slots[i].envelope != NULL; probe++) {
-        struct envelope *held = recent->slots[i].envelope;
-        if (recent->slots[i].key == key && held->topic == topic) {
-            if (span_equal(held->message, message)) {
-                return held;
-            }
-            if (++compares == COMPARES_MAX) {
-                return NULL;
-            }
+        const struct recent_slot *slot = &recent->slots[i];
+        bool candidate = is_candidate(slot, topic, key);
+        if (candidate && span_equal(slot->envelope->message, message)) {
+            return slot->envelope;
+        }
+        compares += candidate;
+        if (compares == COMPARES_MAX) {
+            return NULL;
         }
         i = (i + 1) & (recent->capacity - 1);
     }

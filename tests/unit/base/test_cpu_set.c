@@ -19,7 +19,8 @@ static void parses_numbers_ranges_and_lists(void **state)
 
 static void refuses_what_is_no_list(void **state)
 {
-    static const char *const bad[] = {"", "a", "1,", ",1", "1-", "3-2", "1 ", "-1", "1024", "0-1024"};
+    static const char *const bad[] = {
+            "", "a", "1,", ",1", "1-", "3-2", "1 ", "-1", "1024", "0-1024"};
     struct cpu_set set;
     (void)state;
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
