@@ -13,7 +13,8 @@ const size_t ledger_cell_count = sizeof(ledger_cells) / sizeof(ledger_cells[0]);
 
 const char *ledger_stage_name(enum ledger_stage stage)
 {
-    static const char *const names[] = {"intake", "archive", "filter", "sync", "event"};
+    static const char *const names[] = {
+            "intake", "archive", "filter", "sync", "event", "relay_out"};
     return names[stage];
 }
 

@@ -160,3 +160,14 @@ enum status frame_budget_add_waker(
     budget->waiters[budget->waiter_count++] = (struct waiter){.wake = wake, .context = context};
     return STATUS_OK;
 }
+
+void frame_budget_remove_waker(struct frame_budget *budget, const void *context)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < budget->waiter_count; i++) {
+        if (budget->waiters[i].context != context) {
+            budget->waiters[kept++] = budget->waiters[i];
+        }
+    }
+    budget->waiter_count = kept;
+}

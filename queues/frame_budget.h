@@ -67,3 +67,6 @@ MUST_USE enum status frame_budget_add_waiter(
  */
 MUST_USE enum status frame_budget_add_waker(
         struct frame_budget *budget, void (*wake)(void *context), void *context);
+
+/* Takes back what was added with that context. Nothing may be charged or released meanwhile. */
+void frame_budget_remove_waker(struct frame_budget *budget, const void *context);

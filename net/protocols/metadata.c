@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: MIT */
+#include "net/protocols/metadata.h"
+
+#include <assert.h>
+
+#include "base/log.h"
+#include "base/memory.h"
+#include "base/metrics.h"
+#include "codec/wire.h"
+#include "net/protocols/exchange.h"
+
+#define FIELD_CLUSTER      WIRE_TAG(1, WIRE_VARINT)
+#define FIELD_SHARD        WIRE_TAG(2, WIRE_VARINT)
+#define FIELD_SHARDS       WIRE_TAG(2, WIRE_LENGTH)
+#define FIELD_SHARDS_LATER WIRE_TAG(3, WIRE_LENGTH)
+#define FIELD_SHARD_LATER  WIRE_TAG(3, WIRE_VARINT)
+
+struct metadata {
+    struct net_switch *net_switch;
+    struct exchange_server server;
+    uint32_t cluster_id;
+    size_t shard_count;
+    size_t message_length;
+    uint8_t message[]; /* question and answer alike */
+};
+
+static enum status count_packed(size_t *count, struct span packed)
+{
+    enum status status = STATUS_OK;
+    while (status == STATUS_OK && packed.length > 0) {
+        uint64_t shard;
+        status = varint_read(&shard, &packed);
+        *count += status == STATUS_OK;
+    }
+    return status;
+}
+
+enum status metadata_message_read(struct metadata_message *out, struct span message)
+{
+    size_t early = 0;
+    size_t late = 0;
+    *out = (struct metadata_message){0};
+    enum status status = STATUS_OK;
+    while (status == STATUS_OK && message.length > 0) {
+        struct wire_field field;
+        status = wire_next(&field, &message);
+        if (status != STATUS_OK) {
+            break;
+        }
+        switch (field.tag) {
+        case FIELD_CLUSTER:
+            out->has_cluster = true;
+            out->cluster_id = (uint32_t)field.number;
+            break;
+        case FIELD_SHARD:
+            early++;
+            break;
+        case FIELD_SHARD_LATER:
+            late++;
+            break;
+        case FIELD_SHARDS:
+            status = count_packed(&early, field.bytes);
+            break;
+        case FIELD_SHARDS_LATER:
+            status = count_packed(&late, field.bytes);
+            break;
+        default:
+            break;
+        }
+    }
+    out->shard_count = late > 0 ? late : early;
+    return status;
+}
+
+/* Unpacked under the specification's number: what js-waku reads; the reference takes it as well. */
+static size_t write_message(uint8_t *to, const struct metadata_options *options)
+{
+    uint8_t *end = wire_write_number(to, FIELD_CLUSTER, options->cluster_id);
+    for (size_t i = 0; i < options->shard_count; i++) {
+        end = wire_write_number(end, FIELD_SHARD, options->shards[i]);
+    }
+    return (size_t)(end - to);
+}
+
+static size_t message_size(const struct metadata_options *options)
+{
+    size_t size = wire_number_size(FIELD_CLUSTER, options->cluster_id);
+    for (size_t i = 0; i < options->shard_count; i++) {
+        size += wire_number_size(FIELD_SHARD, options->shards[i]);
+    }
+    return size;
+}
+
+static bool is_of_other_cluster(
+        const struct metadata *metadata, const struct connection *connection, struct span message)
+{
+    static struct log_limit limit;
+    char text[PEER_ID_TEXT_SIZE];
+    struct metadata_message said;
+    if (metadata_message_read(&said, message) != STATUS_OK) {
+        metrics_add(METRIC_METADATA_REFUSED, 1);
+        return false;
+    }
+    if (!said.has_cluster || said.cluster_id == metadata->cluster_id) {
+        return false;
+    }
+    log_write_limited(&limit, LOG_NOTICE, "metadata", "%s is of cluster %u, we are of %u",
+            peer_id_print(text, connection_peer(connection)), said.cluster_id,
+            metadata->cluster_id);
+    return true;
+}
+
+/* Also a peer that is to go learns why. */
+static void on_requested(void *context, struct exchange *exchange, struct span request)
+{
+    struct metadata *metadata = context;
+    struct connection *connection = stream_connection(exchange_stream(exchange));
+    bool has_to_go = is_of_other_cluster(metadata, connection, request);
+    exchange_answer_copy(exchange, span_of(metadata->message, metadata->message_length));
+    if (has_to_go) {
+        connection_close(connection, CLOSE_OTHER_CLUSTER);
+    }
+}
+
+struct question {
+    struct metadata *metadata;
+    struct connection *connection; /* outlives its streams */
+};
+
+static void on_answered(void *context, enum status status, const char *protocol, struct span answer)
+{
+    struct question question = *(struct question *)context;
+    (void)protocol;
+    memory_free(context);
+    if (status == STATUS_OK &&
+            is_of_other_cluster(question.metadata, question.connection, answer)) {
+        connection_close(question.connection, CLOSE_OTHER_CLUSTER);
+    }
+}
+
+void metadata_ask(struct metadata *metadata, struct connection *connection)
+{
+    static const char *const ids[] = {METADATA_PROTOCOL_ID};
+    struct question *question =
+            metadata->shard_count == 0 ? NULL : memory_allocate(sizeof(*question));
+    if (question == NULL) {
+        return;
+    }
+    *question = (struct question){.metadata = metadata, .connection = connection};
+    struct exchange_call call = {
+            .protocols = ids,
+            .protocol_count = 1,
+            .request = span_of(metadata->message, metadata->message_length),
+            .answer_max = METADATA_MESSAGE_MAX,
+            .done = on_answered,
+            .context = question,
+    };
+    if (exchange_call(connection, &call) != STATUS_OK) {
+        memory_free(question);
+    }
+}
+
+enum status metadata_create(struct metadata **out, const struct metadata_options *options)
+{
+    assert(options->shard_count <= METADATA_SHARDS_MAX);
+    struct metadata *metadata = memory_allocate_zeroed(sizeof(*metadata) + message_size(options));
+    if (metadata == NULL) {
+        return STATUS_NO_MEMORY;
+    }
+    metadata->net_switch = options->net_switch;
+    metadata->cluster_id = options->cluster_id;
+    metadata->shard_count = options->shard_count;
+    metadata->message_length = write_message(metadata->message, options);
+    metadata->server = (struct exchange_server){.id = METADATA_PROTOCOL_ID,
+            .request_max = METADATA_MESSAGE_MAX,
+            .requested = on_requested,
+            .context = metadata};
+    enum status status = exchange_serve(options->net_switch, &metadata->server);
+    if (status != STATUS_OK) {
+        memory_free(metadata);
+        return status;
+    }
+    *out = metadata;
+    return STATUS_OK;
+}
+
+void metadata_destroy(struct metadata **metadata)
+{
+    memory_free(*metadata);
+    *metadata = NULL;
+}

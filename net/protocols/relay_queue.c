@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: MIT */
+#include "net/protocols/relay_queue.h"
+
+/*
+ * Ordering: the budget's counters are relaxed. They guard no other memory; each thread gives back what
+ * it has taken.
+ */
+
+void relay_queue_init(struct relay_queue *queue, const struct relay_queue_limits *limits,
+        struct relay_budget *budget)
+{
+    *queue = (struct relay_queue){.limits = limits, .budget = budget};
+}
+
+static void append(struct relay_ticket_list *list, struct relay_ticket *ticket)
+{
+    ticket->next = NULL;
+    if (list->last != NULL) {
+        list->last->next = ticket;
+    } else {
+        list->first = ticket;
+    }
+    list->last = ticket;
+    list->bytes += relay_parcel_bytes(ticket->parcel);
+    list->count++;
+}
+
+static struct relay_ticket *take_first(struct relay_ticket_list *list)
+{
+    struct relay_ticket *ticket = list->first;
+    if (ticket != NULL) {
+        list->first = ticket->next;
+        list->last = list->first == NULL ? NULL : list->last;
+        list->bytes -= relay_parcel_bytes(ticket->parcel);
+        list->count--;
+    }
+    return ticket;
+}
+
+static bool try_charge(struct relay_budget *budget, size_t bytes)
+{
+    /* relaxed: see top */
+    size_t before = atomic_fetch_add_explicit(&budget->bytes, bytes, memory_order_relaxed);
+    if (before + bytes > budget->bytes_max) {
+        atomic_fetch_sub_explicit(&budget->bytes, bytes, memory_order_relaxed);
+        return false;
+    }
+    atomic_fetch_add_explicit(&budget->messages, 1, memory_order_relaxed);
+    return true;
+}
+
+static struct relay_ticket *take_message(struct relay_queue *queue)
+{
+    struct relay_ticket *ticket = take_first(&queue->messages);
+    if (ticket != NULL) {
+        /* relaxed: see top */
+        atomic_fetch_sub_explicit(
+                &queue->budget->bytes, relay_parcel_bytes(ticket->parcel), memory_order_relaxed);
+        atomic_fetch_sub_explicit(&queue->budget->messages, 1, memory_order_relaxed);
+    }
+    return ticket;
+}
+
+static void drop(struct relay_queue *queue, struct relay_ticket *ticket, enum metric reason)
+{
+    metrics_add(reason, 1);
+    queue->dropped++;
+    relay_parcel_unref(ticket->parcel);
+}
+
+bool relay_queue_is_stale(
+        const struct relay_queue *queue, const struct relay_ticket *ticket, uint64_t now_ns)
+{
+    uint64_t made_ns = ticket->parcel->made_ns;
+    return !ticket->parcel->is_control && now_ns > made_ns &&
+           now_ns - made_ns > queue->limits->age_max_ns;
+}
+
+void relay_queue_expire(struct relay_queue *queue, uint64_t now_ns)
+{
+    while (queue->messages.first != NULL &&
+            relay_queue_is_stale(queue, queue->messages.first, now_ns)) {
+        drop(queue, take_message(queue), LEDGER_RELAY_OUT_STALE);
+    }
+}
+
+static void push_control(struct relay_queue *queue, struct relay_ticket *ticket)
+{
+    append(&queue->control, ticket);
+    while (queue->control.bytes > queue->limits->control_bytes_max) {
+        drop(queue, take_first(&queue->control), METRIC_RELAY_CONTROL_DROPPED);
+    }
+}
+
+/* Own messages give way, never those of other peers. */
+static bool make_room(struct relay_queue *queue, size_t bytes)
+{
+    size_t max = queue->limits->message_bytes_max;
+    while (queue->messages.first != NULL && queue->messages.bytes + bytes > max) {
+        drop(queue, take_message(queue), LEDGER_RELAY_OUT_QUEUE_FULL);
+    }
+    return bytes <= max;
+}
+
+static bool charge(struct relay_queue *queue, size_t bytes)
+{
+    while (!try_charge(queue->budget, bytes)) {
+        if (queue->messages.first == NULL) {
+            return false;
+        }
+        drop(queue, take_message(queue), LEDGER_RELAY_OUT_OUTBOUND_BUDGET);
+    }
+    return true;
+}
+
+void relay_queue_push(struct relay_queue *queue, struct relay_ticket *ticket, uint64_t now_ns)
+{
+    size_t bytes = relay_parcel_bytes(ticket->parcel);
+    if (ticket->parcel->is_control) {
+        push_control(queue, ticket);
+        return;
+    }
+    relay_queue_expire(queue, now_ns);
+    if (relay_queue_is_stale(queue, ticket, now_ns)) {
+        drop(queue, ticket, LEDGER_RELAY_OUT_STALE);
+    } else if (!make_room(queue, bytes)) {
+        drop(queue, ticket, LEDGER_RELAY_OUT_QUEUE_FULL);
+    } else if (!charge(queue, bytes)) {
+        drop(queue, ticket, LEDGER_RELAY_OUT_OUTBOUND_BUDGET);
+    } else {
+        append(&queue->messages, ticket);
+    }
+}
+
+struct relay_ticket *relay_queue_try_pop(struct relay_queue *queue, uint64_t now_ns)
+{
+    struct relay_ticket *ticket = take_first(&queue->control);
+    if (ticket == NULL) {
+        relay_queue_expire(queue, now_ns);
+        ticket = take_message(queue);
+    }
+    return ticket;
+}
+
+void relay_queue_clear(struct relay_queue *queue, enum metric reason)
+{
+    struct relay_ticket *ticket;
+    while ((ticket = take_first(&queue->control)) != NULL) {
+        drop(queue, ticket, METRIC_RELAY_CONTROL_DROPPED);
+    }
+    while ((ticket = take_message(queue)) != NULL) {
+        drop(queue, ticket, reason);
+    }
+}
