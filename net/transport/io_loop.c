@@ -109,19 +109,19 @@ static int timeout_in_ms(uint64_t timeout_ns)
  * A poll of libuv's own descriptor and not uv_run(ONCE), because libuv calls back from inside its
  * wait: nothing of ours would run between the waking and the first callback.
  */
-void io_loop_wait(struct io_loop *loop, uint64_t timeout_ns)
+bool io_loop_wait(struct io_loop *loop, uint64_t timeout_ns)
 {
     uv_update_time(&loop->uv);
     int own_ms = uv_backend_timeout(&loop->uv);
     int asked_ms = timeout_in_ms(timeout_ns);
     int timeout_ms = own_ms < 0 || (asked_ms >= 0 && asked_ms < own_ms) ? asked_ms : own_ms;
     if (timeout_ms == 0) {
-        return;
+        return own_ms == 0;
     }
     struct pollfd descriptor = {.fd = uv_backend_fd(&loop->uv), .events = POLLIN};
     int result = poll(&descriptor, 1, timeout_ms);
     assert(result >= 0 || errno == EINTR);
-    (void)result;
+    return result > 0;
 }
 
 void io_loop_turn(struct io_loop *loop)
@@ -136,7 +136,7 @@ bool io_loop_has_work(const struct io_loop *loop)
 
 void io_loop_run_once(struct io_loop *loop)
 {
-    io_loop_wait(loop, UINT64_MAX);
+    (void)io_loop_wait(loop, UINT64_MAX);
     io_loop_turn(loop);
 }
 

@@ -43,9 +43,9 @@ void io_loop_destroy(struct io_loop **loop);
 
 /*
  * Sleeps until there is something to do, a wake, or timeout_ns have passed; runs nothing. Until it
- * returns the thread may be RCU-offline.
+ * returns the thread may be RCU-offline. True when a turn has something to run.
  */
-void io_loop_wait(struct io_loop *loop, uint64_t timeout_ns);
+bool io_loop_wait(struct io_loop *loop, uint64_t timeout_ns);
 
 /* Runs every callback that is due, without waiting. */
 void io_loop_turn(struct io_loop *loop);

@@ -1,0 +1,417 @@
+/* SPDX-License-Identifier: MIT */
+#include "node/network.h"
+
+#include <stdio.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/memory.h"
+#include "codec/topics.h"
+#include "net/protocols/echo.h"
+#include "net/protocols/identify.h"
+#include "net/protocols/metadata.h"
+#include "net/transport/tls.h"
+#include "node/io_role.h"
+#include "node/network_settings.h"
+#include "node/node.h"
+#include "node/static_nodes.h"
+
+enum {
+    IO_THREADS_MAX = 64,
+    TOPICS_MAX = METADATA_SHARDS_MAX + 256
+};
+
+struct network {
+    struct identity *identity;
+    struct tls_context *tls;
+    struct io_role roles[IO_THREADS_MAX];
+    size_t loop_count;
+    struct net_switch *net_switch;
+    struct identify *identify;
+    struct metadata *metadata;
+    struct relay *relay;
+    struct static_nodes *static_nodes;
+    const struct intake *intake;
+    struct inbox *events[INTAKE_LANES_MAX];
+    struct multiaddr addresses[NETWORK_EXTERNAL_MAX + NETWORK_LISTENERS_MAX];
+    size_t address_count;
+    char *topics[TOPICS_MAX];
+    size_t topic_count;
+};
+
+static enum status explain(struct node_error *error, enum status status, const char *what)
+{
+    if (status != STATUS_OK && error->text[0] == '\0') {
+        snprintf(error->text, sizeof(error->text), "%s: %s", what, status_text(status));
+    }
+    return status;
+}
+
+static enum status make_loops(struct network *network, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        struct io_loop_options options = {.index = (unsigned)i};
+        enum status status = io_loop_create(&network->roles[i].loop, &options);
+        if (status != STATUS_OK) {
+            return status;
+        }
+        network->loop_count = i + 1;
+    }
+    return STATUS_OK;
+}
+
+static void list_loops(const struct network *network, struct io_loop *out[IO_THREADS_MAX])
+{
+    for (size_t i = 0; i < network->loop_count; i++) {
+        out[i] = network->roles[i].loop;
+    }
+}
+
+static enum status make_switch(
+        struct network *network, const struct network_settings *settings, struct node_error *error)
+{
+    struct io_loop *loops[IO_THREADS_MAX];
+    enum status status = make_loops(network, settings->io_threads);
+    if (status == STATUS_OK && settings->certificate_file != NULL) {
+        status = explain(error,
+                tls_context_create_server(&network->tls, settings->certificate_file,
+                        settings->certificate_key_file),
+                "websocket-secure");
+    }
+    if (status != STATUS_OK) {
+        return explain(error, status, "io loop");
+    }
+    list_loops(network, loops);
+    struct switch_options options = {.identity = network->identity,
+            .loops = loops,
+            .loop_count = network->loop_count,
+            .tls_server = network->tls,
+            .connections_max = settings->connections_max,
+            .group_max = settings->group_max};
+    return explain(error, switch_create(&network->net_switch, &options), "switch");
+}
+
+static enum status listen_on_all(
+        struct network *network, const struct network_settings *settings, struct node_error *error)
+{
+    for (size_t i = 0; i < settings->listen_count; i++) {
+        char text[MULTIADDR_TEXT_SIZE];
+        enum status status = switch_listen(network->net_switch, &settings->listen[i]);
+        if (status != STATUS_OK) {
+            return explain(error, status, multiaddr_print(text, &settings->listen[i]));
+        }
+    }
+    return STATUS_OK;
+}
+
+/* The address listened on, under the name that others know its host by. */
+static enum status announce_listener(struct network *network, const struct multiaddr *address,
+        const struct network_settings *settings)
+{
+    struct multiaddr_endpoint endpoint;
+    struct multiaddr *out = &network->addresses[network->address_count];
+    *out = *address;
+    if (settings->has_external_host) {
+        enum status status = multiaddr_endpoint(&endpoint, address);
+        if (status != STATUS_OK) {
+            return status;
+        }
+        struct multiaddr_endpoint external = settings->external_host;
+        external.port = endpoint.port;
+        external.is_websocket = endpoint.is_websocket;
+        external.is_secure = endpoint.is_secure;
+        status = multiaddr_from_endpoint(out, &external);
+        if (status != STATUS_OK) {
+            return status;
+        }
+    }
+    network->address_count++;
+    return STATUS_OK;
+}
+
+static enum status collect_addresses(
+        struct network *network, const struct network_settings *settings)
+{
+    enum status status = STATUS_OK;
+    const struct multiaddr *address;
+    for (size_t i = 0; status == STATUS_OK && !settings->only_external &&
+                       (address = switch_listen_address(network->net_switch, i)) != NULL;
+            i++) {
+        status = announce_listener(network, address, settings);
+    }
+    for (size_t i = 0; i < settings->external_count; i++) {
+        network->addresses[network->address_count++] = settings->external[i];
+    }
+    return status;
+}
+
+static void on_identified(
+        void *context, struct connection *connection, const struct identify_info *info)
+{
+    struct network *network = context;
+    if (identify_info_has_protocol(info, METADATA_PROTOCOL_ID)) {
+        metadata_ask(network->metadata, connection);
+    }
+}
+
+static enum status make_identify(struct network *network, const struct network_settings *settings)
+{
+    /* Listened on and announced under the same name: identify knows these by itself. */
+    size_t own = settings->only_external || settings->has_external_host
+                         ? 0
+                         : network->address_count - settings->external_count;
+    struct identify_options options = {
+            .net_switch = network->net_switch,
+            .agent = settings->agent,
+            .extra_addresses = network->addresses + own,
+            .extra_address_count = network->address_count - own,
+            .only_extra_addresses = own == 0,
+            .identified = on_identified,
+            .context = network,
+    };
+    return identify_create(&network->identify, &options);
+}
+
+static enum status make_relay(struct network *network, const struct network_settings *settings,
+        const struct network_options *options, struct node_error *error)
+{
+    struct io_loop *loops[IO_THREADS_MAX];
+    list_loops(network, loops);
+    struct relay_options relay_options = {
+            .net_switch = network->net_switch,
+            .loops = loops,
+            .loop_count = network->loop_count,
+            .intake = options->intake,
+            .events = options->events,
+            .budget = options->budget,
+            .max_message_bytes = settings->message_bytes_max,
+            .queue_bytes_max = settings->queue_bytes_max,
+            .outbound_bytes_max = settings->outbound_bytes_max,
+            .message_age_max_ms = settings->message_age_max_ms,
+    };
+    enum status status = relay_create(&network->relay, &relay_options);
+    return explain(error, status,
+            status == STATUS_BAD_ARGUMENT ? "--memory-budget is too small for --max-msg-size"
+                                          : "relay");
+}
+
+static enum status make_protocols(struct network *network, const struct network_settings *settings,
+        const struct network_options *options, struct node_error *error)
+{
+    struct metadata_options metadata = {.net_switch = network->net_switch,
+            .cluster_id = settings->cluster_id,
+            .shards = settings->shards,
+            .shard_count = settings->shard_count};
+    enum status status = ping_register(network->net_switch);
+    if (status == STATUS_OK) {
+        status = make_identify(network, settings);
+    }
+    if (status == STATUS_OK) {
+        status = metadata_create(&network->metadata, &metadata);
+    }
+    if (status == STATUS_OK && settings->has_relay) {
+        status = make_relay(network, settings, options, error);
+    }
+    if (status == STATUS_OK) {
+        status = static_nodes_create(&network->static_nodes, network->net_switch,
+                settings->static_nodes, settings->static_node_count);
+    }
+    return explain(error, status, "protocols");
+}
+
+static enum status add_topic(struct network *network, const char *name)
+{
+    if (network->topic_count == TOPICS_MAX) {
+        return STATUS_LIMIT_REACHED;
+    }
+    size_t size = strlen(name) + 1;
+    char *copy = memory_allocate(size);
+    if (copy == NULL) {
+        return STATUS_NO_MEMORY;
+    }
+    memcpy(copy, name, size);
+    network->topics[network->topic_count++] = copy;
+    return STATUS_OK;
+}
+
+static enum status list_topics(struct network *network, const struct network_settings *settings,
+        const struct options *options)
+{
+    enum status status = STATUS_OK;
+    for (size_t i = 0; status == STATUS_OK && i < settings->shard_count; i++) {
+        char name[SHARD_TOPIC_MAX_BYTES];
+        struct shard shard = {.cluster = (uint16_t)settings->cluster_id,
+                .index = (uint16_t)settings->shards[i]};
+        shard_format(name, shard);
+        status = add_topic(network, name);
+    }
+    size_t named = options_list_count(options, "pubsub-topic");
+    for (size_t i = 0; status == STATUS_OK && i < named; i++) {
+        status = add_topic(network, options_list_item(options, "pubsub-topic", i));
+    }
+    return status;
+}
+
+static enum status assemble(struct network *network, const struct network_settings *settings,
+        const struct network_options *options, struct node_error *error)
+{
+    enum status status = make_switch(network, settings, error);
+    if (status == STATUS_OK) {
+        status = listen_on_all(network, settings, error);
+    }
+    if (status == STATUS_OK) {
+        status = collect_addresses(network, settings);
+    }
+    if (status == STATUS_OK) {
+        status = make_protocols(network, settings, options, error);
+    }
+    if (status == STATUS_OK) {
+        status = list_topics(network, settings, options->options);
+    }
+    return explain(error, status, "network");
+}
+
+enum status network_create(
+        struct network **out, const struct network_options *options, struct node_error *error)
+{
+    struct network *network = memory_allocate_zeroed(sizeof(*network));
+    struct network_settings *settings = memory_allocate(sizeof(*settings));
+    enum status status = STATUS_NO_MEMORY;
+    if (network != NULL && settings != NULL) {
+        status = network_settings_read(settings, options->options, error);
+    }
+    if (status != STATUS_OK) {
+        memory_free(settings);
+        memory_free(network);
+        return explain(error, status, "network");
+    }
+    network->identity = settings->identity;
+    network->intake = options->intake;
+    for (size_t i = 0; i < options->intake->lane_count; i++) {
+        network->events[i] = options->events[i];
+    }
+    status = assemble(network, settings, options, error);
+    memory_free(settings);
+    if (status != STATUS_OK) {
+        network_destroy(&network);
+        return status;
+    }
+    *out = network;
+    return STATUS_OK;
+}
+
+/* A network whose loops nobody has run: they are run here until the switch is through. */
+static void stop_unstarted(struct network *network)
+{
+    if (network->net_switch == NULL || switch_is_stopped(network->net_switch)) {
+        return;
+    }
+    switch_stop(network->net_switch);
+    while (!switch_is_stopped(network->net_switch)) {
+        for (size_t i = 0; i < network->loop_count; i++) {
+            io_loop_poll(network->roles[i].loop);
+        }
+    }
+}
+
+void network_destroy(struct network **network_pointer)
+{
+    struct network *network = *network_pointer;
+    if (network == NULL) {
+        return;
+    }
+    stop_unstarted(network);
+    static_nodes_destroy(&network->static_nodes);
+    relay_destroy(&network->relay);
+    switch_destroy(&network->net_switch);
+    metadata_destroy(&network->metadata);
+    identify_destroy(&network->identify);
+    for (size_t i = 0; i < network->loop_count; i++) {
+        io_loop_destroy(&network->roles[i].loop);
+    }
+    for (size_t i = 0; i < network->topic_count; i++) {
+        memory_free(network->topics[i]);
+    }
+    tls_context_destroy(&network->tls);
+    identity_destroy(&network->identity);
+    memory_free(network);
+    *network_pointer = NULL;
+}
+
+size_t network_loop_count(const struct network *network)
+{
+    return network->loop_count;
+}
+
+struct worker_role network_io_role(struct network *network, size_t loop, const char *name)
+{
+    return io_role_of(&network->roles[loop], name);
+}
+
+void network_start(struct network *network)
+{
+    static_nodes_start(network->static_nodes);
+}
+
+void network_close(struct network *network)
+{
+    struct timespec slice = {.tv_nsec = NANOSECONDS_PER_MILLISECOND};
+    switch_stop(network->net_switch);
+    while (!switch_is_stopped(network->net_switch)) {
+        nanosleep(&slice, NULL);
+    }
+}
+
+struct relay_port network_relay_port(const struct network *network)
+{
+    return network->relay == NULL ? (struct relay_port){0} : relay_port(network->relay);
+}
+
+enum status network_topic_changed(struct network *network, const struct topic *topic)
+{
+    bool is_subscribed = topic_registry_is_subscribed(network->intake->topics, topic);
+    if (network->relay == NULL) {
+        return STATUS_OK;
+    }
+    struct lane_event *event = lane_event_create(
+            is_subscribed ? LANE_EVENT_JOIN_TOPIC : LANE_EVENT_LEAVE_TOPIC, 0, NULL);
+    if (event == NULL) {
+        return STATUS_NO_MEMORY;
+    }
+    event->topic = topic;
+    /* Peers are told first, so that none gets a GRAFT for a topic it does not know us in. */
+    relay_topic_changed(network->relay, topic);
+    inbox_push(network->events[topic->lane], &event->link);
+    inbox_wake(network->intake->lanes[topic->lane]);
+    return STATUS_OK;
+}
+
+const char *network_topic_at(const struct network *network, size_t i)
+{
+    return i < network->topic_count ? network->topics[i] : NULL;
+}
+
+const struct identity *network_identity(const struct network *network)
+{
+    return network->identity;
+}
+
+struct net_switch *network_switch(const struct network *network)
+{
+    return network->net_switch;
+}
+
+struct relay *network_relay(const struct network *network)
+{
+    return network->relay;
+}
+
+bool network_address_at(const struct network *network, size_t i, struct multiaddr *out)
+{
+    if (i >= network->address_count) {
+        return false;
+    }
+    *out = network->addresses[i];
+    return multiaddr_set_peer(out, identity_peer_id(network->identity)) == STATUS_OK;
+}

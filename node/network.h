@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+/*
+ * A node's part in a libp2p network, assembled from options: identity, io loops, switch, identify,
+ * ping, metadata, relay, and the peers that it stays connected to.
+ *
+ * Lifetime:  create (listens from then on), run the io roles, start, close, stop the io roles, stop
+ *            whatever posts or releases frames, destroy.
+ * Thread:    create to destroy on the node's; the rest on any between start and close.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/attributes.h"
+#include "base/options.h"
+#include "base/status.h"
+#include "net/identity/identity.h"
+#include "net/identity/multiaddr.h"
+#include "net/protocols/relay.h"
+#include "net/switch/switch.h"
+#include "queues/frame_budget.h"
+#include "queues/inbox.h"
+#include "queues/topic.h"
+#include "router/intake.h"
+#include "router/relay_link.h"
+#include "workers/worker.h"
+
+struct network;
+struct node_error;
+
+struct network_options {
+    const struct options *BORROWED options; /* read now, not kept */
+    const struct intake *BORROWED intake;
+    struct inbox *const *events; /* of lane events, one a lane; copied */
+    struct frame_budget *BORROWED budget;
+};
+
+MUST_USE enum status network_create(
+        struct network **out, const struct network_options *options, struct node_error *error);
+void network_destroy(struct network **network);
+
+size_t network_loop_count(const struct network *network);
+
+/* The role of the thread that runs a loop; name is the caller's. */
+struct worker_role network_io_role(struct network *network, size_t loop, const char *name);
+
+/* Dials; the io roles run. */
+void network_start(struct network *network);
+
+/* Stops listening and ends all connections in an orderly way; the io roles still run. */
+void network_close(struct network *network);
+
+/* What lanes send by; all NULL without relay. */
+struct relay_port network_relay_port(const struct network *network);
+
+/* The registry's mark of the topic has changed: the topic's lane and the peers are told. */
+MUST_USE enum status network_topic_changed(struct network *network, const struct topic *topic);
+
+/* The pubsub topics that the options name; NULL behind the last. */
+const char *BORROWED network_topic_at(const struct network *network, size_t i);
+
+const struct identity *BORROWED network_identity(const struct network *network);
+struct net_switch *BORROWED network_switch(const struct network *network);
+
+/* NULL without relay. */
+struct relay *BORROWED network_relay(const struct network *network);
+
+/* What the node is to be dialled by, with /p2p. False behind the last. */
+MUST_USE bool network_address_at(
+        const struct network *network, size_t i, struct multiaddr *out);

@@ -1,0 +1,310 @@
+/* SPDX-License-Identifier: MIT */
+#include "node/network_settings.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "codec/topics.h"
+#include "node/node.h"
+
+enum {
+    RLN_CLUSTER = 1,
+    PORT_MAX = 65535
+};
+
+static enum status refuse(struct node_error *error, const char *name, const char *text,
+        const char *why)
+{
+    snprintf(error->text, sizeof(error->text), "--%s=%.200s: %s", name, text, why);
+    return STATUS_BAD_ARGUMENT;
+}
+
+static enum status refuse_status(
+        struct node_error *error, const char *name, const char *text, enum status status)
+{
+    (void)refuse(error, name, text, status_text(status));
+    return status;
+}
+
+static enum status load_or_make_key(struct identity **out, const char *path)
+{
+    enum status status = identity_load(out, path);
+    if (status != STATUS_NOT_FOUND) {
+        return status;
+    }
+    status = identity_create(out, KEY_TYPE_SECP256K1);
+    if (status != STATUS_OK) {
+        return status;
+    }
+    status = identity_save(*out, path);
+    if (status != STATUS_OK) {
+        identity_destroy(out);
+    }
+    return status;
+}
+
+static enum status read_identity(
+        struct network_settings *out, const struct options *options, struct node_error *error)
+{
+    const char *hex = options_text(options, "nodekey");
+    const char *path = options_text(options, "key-file");
+    enum status status;
+    if (hex[0] != '\0') {
+        status = identity_create_from_hex(&out->identity, span_of_text(hex));
+        /* The secret itself is not for logs. */
+        return status == STATUS_OK ? STATUS_OK
+                                   : refuse_status(error, "nodekey", "...", status);
+    }
+    if (path[0] != '\0') {
+        status = load_or_make_key(&out->identity, path);
+        return status == STATUS_OK ? STATUS_OK : refuse_status(error, "key-file", path, status);
+    }
+    status = identity_create(&out->identity, KEY_TYPE_SECP256K1);
+    return status == STATUS_OK ? STATUS_OK : refuse_status(error, "nodekey", "", status);
+}
+
+static bool parse_host(struct multiaddr_endpoint *out, const char *kind, const char *host)
+{
+    char text[MULTIADDR_TEXT_SIZE];
+    struct multiaddr address;
+    int length = snprintf(text, sizeof(text), "/%s/%s/tcp/0", kind, host);
+    return length > 0 && (size_t)length < sizeof(text) &&
+           multiaddr_parse(&address, span_of_text(text)) == STATUS_OK &&
+           multiaddr_endpoint(out, &address) == STATUS_OK;
+}
+
+static bool parse_ip(struct multiaddr_endpoint *out, const char *host)
+{
+    return parse_host(out, strchr(host, ':') != NULL ? "ip6" : "ip4", host);
+}
+
+static enum status read_port(
+        uint16_t *out, const struct options *options, const char *name, struct node_error *error)
+{
+    uint64_t port = options_number(options, name);
+    if (port != 0) {
+        port += options_number(options, "ports-shift");
+    }
+    if (port > PORT_MAX) {
+        return refuse(error, "ports-shift", name, "leads to a port above 65535");
+    }
+    *out = (uint16_t)port;
+    return STATUS_OK;
+}
+
+static enum status add_listener(struct network_settings *out, struct multiaddr_endpoint *endpoint,
+        const char *port_option, const struct options *options, struct node_error *error)
+{
+    enum status status = read_port(&endpoint->port, options, port_option, error);
+    if (status == STATUS_OK) {
+        status = multiaddr_from_endpoint(&out->listen[out->listen_count], endpoint);
+    }
+    out->listen_count += status == STATUS_OK;
+    return status;
+}
+
+static enum status read_listeners(
+        struct network_settings *out, const struct options *options, struct node_error *error)
+{
+    const char *host = options_text(options, "listen-address");
+    struct multiaddr_endpoint endpoint;
+    if (!parse_ip(&endpoint, host)) {
+        return refuse(error, "listen-address", host, "is no IP address");
+    }
+    enum status status = add_listener(out, &endpoint, "tcp-port", options, error);
+    bool is_secure = options_flag(options, "websocket-secure-support");
+    if (status != STATUS_OK || (!is_secure && !options_flag(options, "websocket-support"))) {
+        return status;
+    }
+    endpoint.is_websocket = true;
+    endpoint.is_secure = is_secure;
+    if (is_secure) {
+        out->certificate_file = options_text(options, "websocket-secure-cert-path");
+        out->certificate_key_file = options_text(options, "websocket-secure-key-path");
+    }
+    return add_listener(out, &endpoint, "websocket-port", options, error);
+}
+
+static bool is_nat_without_mapping(const char *nat)
+{
+    return strcmp(nat, "any") == 0 || strcmp(nat, "none") == 0 || strcmp(nat, "upnp") == 0 ||
+           strcmp(nat, "pmp") == 0;
+}
+
+static enum status read_external_host(
+        struct network_settings *out, const struct options *options, struct node_error *error)
+{
+    static const char prefix[] = "extip:";
+    const char *nat = options_text(options, "nat");
+    const char *domain = options_text(options, "dns4-domain-name");
+    bool has_ip = strncmp(nat, prefix, sizeof(prefix) - 1) == 0;
+    if (!has_ip && !is_nat_without_mapping(nat)) {
+        return refuse(error, "nat", nat, "is none of any, none, upnp, pmp, extip:IP");
+    }
+    if (has_ip && !parse_ip(&out->external_host, nat + sizeof(prefix) - 1)) {
+        return refuse(error, "nat", nat, "holds no IP address");
+    }
+    out->has_external_host = has_ip;
+    if (domain[0] == '\0') {
+        return STATUS_OK;
+    }
+    out->has_external_host = true;
+    return parse_host(&out->external_host, "dns4", domain)
+                   ? STATUS_OK
+                   : refuse(error, "dns4-domain-name", domain, "is no domain name");
+}
+
+static enum status read_addresses(struct multiaddr out[], size_t *count, size_t max,
+        const struct options *options, const char *name, struct node_error *error)
+{
+    size_t given = options_list_count(options, name);
+    if (given > max) {
+        snprintf(error->text, sizeof(error->text), "--%s: at most %zu", name, max);
+        return STATUS_LIMIT_REACHED;
+    }
+    for (size_t i = 0; i < given; i++) {
+        const char *text = options_list_item(options, name, i);
+        enum status status = multiaddr_parse(&out[i], span_of_text(text));
+        if (status != STATUS_OK) {
+            return refuse_status(error, name, text, status);
+        }
+    }
+    *count = given;
+    return STATUS_OK;
+}
+
+static enum status check_static_nodes(
+        const struct network_settings *settings, struct node_error *error)
+{
+    for (size_t i = 0; i < settings->static_node_count; i++) {
+        char text[MULTIADDR_TEXT_SIZE];
+        struct multiaddr_endpoint endpoint;
+        const struct multiaddr *address = &settings->static_nodes[i];
+        if (multiaddr_endpoint(&endpoint, address) != STATUS_OK || !endpoint.has_peer) {
+            return refuse(error, "staticnode", multiaddr_print(text, address),
+                    "is no TCP or WebSocket address with /p2p");
+        }
+    }
+    return STATUS_OK;
+}
+
+static enum status add_shard(
+        struct network_settings *out, uint32_t shard, struct node_error *error)
+{
+    for (size_t i = 0; i < out->shard_count; i++) {
+        if (out->shards[i] == shard) {
+            return STATUS_OK;
+        }
+    }
+    if (out->shard_count == METADATA_SHARDS_MAX) {
+        snprintf(error->text, sizeof(error->text), "more than %d shards", METADATA_SHARDS_MAX);
+        return STATUS_LIMIT_REACHED;
+    }
+    out->shards[out->shard_count++] = shard;
+    return STATUS_OK;
+}
+
+static enum status add_named_shard(struct network_settings *out, const char *text,
+        uint32_t network_shards, struct node_error *error)
+{
+    char *end;
+    errno = 0;
+    unsigned long shard = strtoul(text, &end, 10);
+    if (end == text || *end != '\0' || errno != 0 || shard > PORT_MAX || text[0] == '-') {
+        return refuse(error, "shard", text, "is no shard number");
+    }
+    if (network_shards > 0 && shard >= network_shards) {
+        return refuse(error, "shard", text, "the network has fewer shards");
+    }
+    return add_shard(out, (uint32_t)shard, error);
+}
+
+static enum status add_content_topic(struct network_settings *out, const char *text,
+        uint32_t network_shards, struct node_error *error)
+{
+    struct content_topic topic;
+    uint16_t shard;
+    if (network_shards == 0) {
+        return refuse(error, "content-topic", text, "needs --num-shards-in-network");
+    }
+    enum status status = content_topic_parse(&topic, span_of_text(text));
+    if (status == STATUS_OK) {
+        status = content_topic_shard(&shard, &topic, (uint16_t)network_shards);
+    }
+    return status == STATUS_OK ? add_shard(out, shard, error)
+                               : refuse_status(error, "content-topic", text, status);
+}
+
+static enum status read_shards(
+        struct network_settings *out, const struct options *options, struct node_error *error)
+{
+    uint32_t network_shards = (uint32_t)options_number(options, "num-shards-in-network");
+    size_t named = options_list_count(options, "shard");
+    size_t topics = options_list_count(options, "content-topic");
+    enum status status = STATUS_OK;
+    for (size_t i = 0; status == STATUS_OK && i < named; i++) {
+        status = add_named_shard(
+                out, options_list_item(options, "shard", i), network_shards, error);
+    }
+    for (size_t i = 0; status == STATUS_OK && i < topics; i++) {
+        status = add_content_topic(
+                out, options_list_item(options, "content-topic", i), network_shards, error);
+    }
+    for (uint32_t i = 0; status == STATUS_OK && named + topics == 0 && i < network_shards; i++) {
+        status = add_shard(out, i, error);
+    }
+    return status;
+}
+
+static enum status read_limits(
+        struct network_settings *out, const struct options *options, struct node_error *error)
+{
+    const char *agent = options_text(options, "agent-string");
+    out->io_threads = (size_t)options_number(options, "io-threads");
+    out->connections_max = (size_t)options_number(options, "max-connections");
+    out->group_max = (size_t)options_number(options, "ip-colocation-limit");
+    out->agent = agent[0] == '\0' ? NULL : agent;
+    out->cluster_id = (uint32_t)options_number(options, "cluster-id");
+    out->has_relay = options_flag(options, "relay");
+    out->message_bytes_max = (size_t)options_number(options, "max-msg-size");
+    out->queue_bytes_max = (size_t)options_number(options, "relay-queue-limit");
+    out->outbound_bytes_max = (size_t)options_number(options, "outbound-budget");
+    out->message_age_max_ms = options_number(options, "relay-queue-age");
+    if (out->cluster_id == RLN_CLUSTER) {
+        return refuse(error, "cluster-id", "1",
+                "The Waku Network needs RLN proofs, which this node cannot make or check");
+    }
+    return STATUS_OK;
+}
+
+enum status network_settings_read(
+        struct network_settings *out, const struct options *options, struct node_error *error)
+{
+    memset(out, 0, sizeof(*out));
+    out->only_external = options_flag(options, "ext-multiaddr-only");
+    enum status status = read_limits(out, options, error);
+    if (status == STATUS_OK) {
+        status = read_listeners(out, options, error);
+    }
+    if (status == STATUS_OK) {
+        status = read_external_host(out, options, error);
+    }
+    if (status == STATUS_OK) {
+        status = read_addresses(out->external, &out->external_count, NETWORK_EXTERNAL_MAX, options,
+                "ext-multiaddr", error);
+    }
+    if (status == STATUS_OK) {
+        status = read_addresses(out->static_nodes, &out->static_node_count,
+                NETWORK_STATIC_NODES_MAX, options, "staticnode", error);
+    }
+    if (status == STATUS_OK) {
+        status = check_static_nodes(out, error);
+    }
+    if (status == STATUS_OK) {
+        status = read_shards(out, options, error);
+    }
+    return status == STATUS_OK ? read_identity(out, options, error) : status;
+}

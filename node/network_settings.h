@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+/* What a network is made of, read from options. */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/attributes.h"
+#include "base/options.h"
+#include "base/status.h"
+#include "net/identity/identity.h"
+#include "net/identity/multiaddr.h"
+#include "net/protocols/metadata.h"
+
+struct node_error;
+
+enum {
+    NETWORK_LISTENERS_MAX = 2,
+    NETWORK_EXTERNAL_MAX = 16,
+    NETWORK_STATIC_NODES_MAX = 256
+};
+
+struct network_settings {
+    struct identity *identity; /* the caller's to destroy */
+    size_t io_threads;
+    struct multiaddr listen[NETWORK_LISTENERS_MAX];
+    size_t listen_count;
+    const char *certificate_file; /* NULL: no TLS; like all texts it belongs to the options */
+    const char *certificate_key_file;
+
+    bool has_external_host; /* announced in place of the address listened on */
+    struct multiaddr_endpoint external_host;
+    struct multiaddr external[NETWORK_EXTERNAL_MAX];
+    size_t external_count;
+    bool only_external;
+
+    struct multiaddr static_nodes[NETWORK_STATIC_NODES_MAX];
+    size_t static_node_count;
+
+    size_t connections_max;
+    size_t group_max;
+    const char *agent; /* NULL: the default */
+
+    uint32_t cluster_id;
+    uint32_t shards[METADATA_SHARDS_MAX];
+    size_t shard_count;
+    bool has_relay;
+    size_t message_bytes_max;
+    size_t queue_bytes_max;
+    size_t outbound_bytes_max;
+    uint64_t message_age_max_ms;
+};
+
+/* On failure there is nothing to destroy. */
+MUST_USE enum status network_settings_read(
+        struct network_settings *out, const struct options *options, struct node_error *error);
