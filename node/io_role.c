@@ -6,7 +6,7 @@ static size_t turn(void *context)
     struct io_role *role = context;
     size_t done = role->has_events ? 1 : 0;
     role->has_events = false;
-    io_loop_poll(role->loop);
+    io_loop_turn(role->loop);
     return done;
 }
 

@@ -32,8 +32,6 @@ struct network {
     struct metadata *metadata;
     struct relay *relay;
     struct static_nodes *static_nodes;
-    const struct intake *intake;
-    struct inbox *events[INTAKE_LANES_MAX];
     struct multiaddr addresses[NETWORK_EXTERNAL_MAX + NETWORK_LISTENERS_MAX];
     size_t address_count;
     char *topics[TOPICS_MAX];
@@ -51,8 +49,7 @@ static enum status explain(struct node_error *error, enum status status, const c
 static enum status make_loops(struct network *network, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
-        struct io_loop_options options = {.index = (unsigned)i};
-        enum status status = io_loop_create(&network->roles[i].loop, &options);
+        enum status status = io_loop_create(&network->roles[i].loop, (unsigned)i);
         if (status != STATUS_OK) {
             return status;
         }
@@ -75,8 +72,8 @@ static enum status make_switch(
     enum status status = make_loops(network, settings->io_threads);
     if (status == STATUS_OK && settings->certificate_file != NULL) {
         status = explain(error,
-                tls_context_create_server(&network->tls, settings->certificate_file,
-                        settings->certificate_key_file),
+                tls_context_create_server(
+                        &network->tls, settings->certificate_file, settings->certificate_key_file),
                 "websocket-secure");
     }
     if (status != STATUS_OK) {
@@ -183,7 +180,6 @@ static enum status make_relay(struct network *network, const struct network_sett
             .loops = loops,
             .loop_count = network->loop_count,
             .intake = options->intake,
-            .events = options->events,
             .budget = options->budget,
             .max_message_bytes = settings->message_bytes_max,
             .queue_bytes_max = settings->queue_bytes_max,
@@ -241,8 +237,8 @@ static enum status list_topics(struct network *network, const struct network_set
     enum status status = STATUS_OK;
     for (size_t i = 0; status == STATUS_OK && i < settings->shard_count; i++) {
         char name[SHARD_TOPIC_MAX_BYTES];
-        struct shard shard = {.cluster = (uint16_t)settings->cluster_id,
-                .index = (uint16_t)settings->shards[i]};
+        struct shard shard = {
+                .cluster = (uint16_t)settings->cluster_id, .index = (uint16_t)settings->shards[i]};
         shard_format(name, shard);
         status = add_topic(network, name);
     }
@@ -287,10 +283,6 @@ enum status network_create(
         return explain(error, status, "network");
     }
     network->identity = settings->identity;
-    network->intake = options->intake;
-    for (size_t i = 0; i < options->intake->lane_count; i++) {
-        network->events[i] = options->events[i];
-    }
     status = assemble(network, settings, options, error);
     memory_free(settings);
     if (status != STATUS_OK) {
@@ -310,7 +302,7 @@ static void stop_unstarted(struct network *network)
     switch_stop(network->net_switch);
     while (!switch_is_stopped(network->net_switch)) {
         for (size_t i = 0; i < network->loop_count; i++) {
-            io_loop_poll(network->roles[i].loop);
+            io_loop_turn(network->roles[i].loop);
         }
     }
 }
@@ -368,23 +360,11 @@ struct relay_port network_relay_port(const struct network *network)
     return network->relay == NULL ? (struct relay_port){0} : relay_port(network->relay);
 }
 
-enum status network_topic_changed(struct network *network, const struct topic *topic)
+void network_topic_changed(struct network *network, const struct topic *topic)
 {
-    bool is_subscribed = topic_registry_is_subscribed(network->intake->topics, topic);
-    if (network->relay == NULL) {
-        return STATUS_OK;
+    if (network->relay != NULL) {
+        relay_topic_changed(network->relay, topic);
     }
-    struct lane_event *event = lane_event_create(
-            is_subscribed ? LANE_EVENT_JOIN_TOPIC : LANE_EVENT_LEAVE_TOPIC, 0, NULL);
-    if (event == NULL) {
-        return STATUS_NO_MEMORY;
-    }
-    event->topic = topic;
-    /* Peers are told first, so that none gets a GRAFT for a topic it does not know us in. */
-    relay_topic_changed(network->relay, topic);
-    inbox_push(network->events[topic->lane], &event->link);
-    inbox_wake(network->intake->lanes[topic->lane]);
-    return STATUS_OK;
 }
 
 const char *network_topic_at(const struct network *network, size_t i)

@@ -21,7 +21,6 @@
 #include "net/protocols/relay.h"
 #include "net/switch/switch.h"
 #include "queues/frame_budget.h"
-#include "queues/inbox.h"
 #include "queues/topic.h"
 #include "router/intake.h"
 #include "router/relay_link.h"
@@ -32,8 +31,7 @@ struct node_error;
 
 struct network_options {
     const struct options *BORROWED options; /* read now, not kept */
-    const struct intake *BORROWED intake;
-    struct inbox *const *events; /* of lane events, one a lane; copied */
+    const struct intake *BORROWED intake;   /* complete before the io roles run */
     struct frame_budget *BORROWED budget;
 };
 
@@ -55,8 +53,8 @@ void network_close(struct network *network);
 /* What lanes send by; all NULL without relay. */
 struct relay_port network_relay_port(const struct network *network);
 
-/* The registry's mark of the topic has changed: the topic's lane and the peers are told. */
-MUST_USE enum status network_topic_changed(struct network *network, const struct topic *topic);
+/* The registry's mark of the topic has changed, its lane does not know yet: peers are told. */
+void network_topic_changed(struct network *network, const struct topic *topic);
 
 /* The pubsub topics that the options name; NULL behind the last. */
 const char *BORROWED network_topic_at(const struct network *network, size_t i);
@@ -68,5 +66,4 @@ struct net_switch *BORROWED network_switch(const struct network *network);
 struct relay *BORROWED network_relay(const struct network *network);
 
 /* What the node is to be dialled by, with /p2p. False behind the last. */
-MUST_USE bool network_address_at(
-        const struct network *network, size_t i, struct multiaddr *out);
+MUST_USE bool network_address_at(const struct network *network, size_t i, struct multiaddr *out);

@@ -15,8 +15,8 @@ enum {
     PORT_MAX = 65535
 };
 
-static enum status refuse(struct node_error *error, const char *name, const char *text,
-        const char *why)
+static enum status refuse(
+        struct node_error *error, const char *name, const char *text, const char *why)
 {
     snprintf(error->text, sizeof(error->text), "--%s=%.200s: %s", name, text, why);
     return STATUS_BAD_ARGUMENT;
@@ -55,8 +55,7 @@ static enum status read_identity(
     if (hex[0] != '\0') {
         status = identity_create_from_hex(&out->identity, span_of_text(hex));
         /* The secret itself is not for logs. */
-        return status == STATUS_OK ? STATUS_OK
-                                   : refuse_status(error, "nodekey", "...", status);
+        return status == STATUS_OK ? STATUS_OK : refuse_status(error, "nodekey", "...", status);
     }
     if (path[0] != '\0') {
         status = load_or_make_key(&out->identity, path);
@@ -191,8 +190,7 @@ static enum status check_static_nodes(
     return STATUS_OK;
 }
 
-static enum status add_shard(
-        struct network_settings *out, uint32_t shard, struct node_error *error)
+static enum status add_shard(struct network_settings *out, uint32_t shard, struct node_error *error)
 {
     for (size_t i = 0; i < out->shard_count; i++) {
         if (out->shards[i] == shard) {
@@ -246,8 +244,8 @@ static enum status read_shards(
     size_t topics = options_list_count(options, "content-topic");
     enum status status = STATUS_OK;
     for (size_t i = 0; status == STATUS_OK && i < named; i++) {
-        status = add_named_shard(
-                out, options_list_item(options, "shard", i), network_shards, error);
+        status =
+                add_named_shard(out, options_list_item(options, "shard", i), network_shards, error);
     }
     for (size_t i = 0; status == STATUS_OK && i < topics; i++) {
         status = add_content_topic(

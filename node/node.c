@@ -81,6 +81,7 @@ static enum status make_relay(struct node *node, size_t index)
     if (node->relay_port.post == NULL) {
         return STATUS_OK;
     }
+    options.scores.colocation_threshold = node->settings.colocation_limit;
     size_t share = node->settings.budget_bytes / CACHE_SHARE / node->settings.lane_count;
     if (options.mesh.cache_bytes_max > share) {
         options.mesh.cache_bytes_max = share;
@@ -266,6 +267,21 @@ static enum status wire_archive(struct node *node)
     return archive_stage_init(stage);
 }
 
+static enum status make_network(
+        struct node *node, const struct options *options, struct node_error *error)
+{
+    struct network_options network_options = {
+            .options = options, .intake = &node->intake, .budget = node->budget};
+    if (!node->hooks.has_network) {
+        return STATUS_OK;
+    }
+    enum status status = network_create(&node->network, &network_options, error);
+    if (status == STATUS_OK) {
+        node->relay_port = network_relay_port(node->network);
+    }
+    return status;
+}
+
 static enum status assemble(
         struct node *node, const struct options *options, struct node_error *error)
 {
@@ -282,6 +298,9 @@ static enum status assemble(
     }
     if (status == STATUS_OK) {
         status = open_spill(node, options, error);
+    }
+    if (status == STATUS_OK) {
+        status = make_network(node, options, error);
     }
     if (status == STATUS_OK) {
         status = make_parts(node);
@@ -374,6 +393,7 @@ void node_destroy(struct node **node_pointer)
     spill_close(&node->spill);
     archive_close(&node->archive);
     rcu_drain();
+    network_destroy(&node->network);
     topic_registry_destroy(&node->topics);
     frame_budget_destroy(&node->budget);
     metrics_destroy(&node->metrics);

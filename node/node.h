@@ -27,6 +27,7 @@
 #include "workers/pin_plan.h"
 
 struct node;
+struct network;
 
 enum node_role {
 #define ROLE(id, name, count, priority, duty) NODE_ROLE_##id,
@@ -49,6 +50,7 @@ struct node_hooks {
     void *verdict_context;
     intake_unknown_topic *unknown_topic; /* on the posting thread; NULL: refused */
     void *unknown_context;
+    bool has_network; /* listens, and relays with peers, as the options say */
 };
 
 /* options (read now, not kept) as base/options.def. Opens the archive. */
@@ -63,6 +65,10 @@ void node_destroy(struct node **node);
 /* Thread: the one that created it. See topic_registry_subscribe. */
 MUST_USE enum status node_subscribe_topic(
         struct node *node, const struct topic **out, struct span name);
+MUST_USE enum status node_unsubscribe_topic(struct node *node, struct span name);
+
+/* NULL when the node has none. */
+struct network *BORROWED node_network(const struct node *node);
 
 /* Posts a subscription to the filter thread that serves the subscriber and waits for the result. */
 MUST_USE enum subscription_result node_filter_subscribe(struct node *node,

@@ -4,6 +4,7 @@
 /* The inside of struct node, for the files of node/ only. */
 
 #include "archive/spill.h"
+#include "node/network.h"
 #include "node/node.h"
 #include "queues/id_ring.h"
 #include "queues/inbox.h"
@@ -26,7 +27,8 @@
 enum {
     NODE_LANES_MAX = INTAKE_LANES_MAX,
     NODE_FILTERS_MAX = DISPATCHER_FILTERS_MAX,
-    NODE_WORKERS_MAX = NODE_LANES_MAX + NODE_FILTERS_MAX + 8
+    NODE_IO_MAX = 64,
+    NODE_WORKERS_MAX = NODE_LANES_MAX + NODE_FILTERS_MAX + NODE_IO_MAX + 8
 };
 
 /* One lane: its inbox, its decisions and its end of every ring. */
@@ -67,6 +69,7 @@ struct node_settings {
     size_t sync_limit;
     size_t archive_batch;
     size_t budget_bytes;
+    size_t colocation_limit;
     enum idle_strategy idle;
     struct lane_options lane;
 };
@@ -81,6 +84,7 @@ struct node {
 
     struct node_settings settings;
     struct node_hooks hooks;
+    struct network *network;      /* NULL: the node has none */
     struct relay_port relay_port; /* post is NULL: nobody to relay to */
     struct metrics *metrics;
     struct frame_budget *budget;

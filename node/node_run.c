@@ -11,7 +11,7 @@
 
 /* Consumers before producers, so that nothing is pushed to a stage that is not there yet. */
 static const enum node_role start_order[] = {NODE_ROLE_SPILL, NODE_ROLE_ARCHIVE, NODE_ROLE_SYNC,
-        NODE_ROLE_EVENT, NODE_ROLE_FILTER, NODE_ROLE_DECODE};
+        NODE_ROLE_EVENT, NODE_ROLE_FILTER, NODE_ROLE_DECODE, NODE_ROLE_IO};
 
 enum {
     ORDER_COUNT = sizeof(start_order) / sizeof(start_order[0])
@@ -60,6 +60,22 @@ static void start_reclaimer(const struct node *node)
     (void)!sched_setaffinity(0, sizeof(before), &before);
 }
 
+/* The topics that the options name, then the peers. */
+static enum status join_network(struct node *node, struct node_error *error)
+{
+    const char *name;
+    for (size_t i = 0; (name = network_topic_at(node->network, i)) != NULL; i++) {
+        enum status status = node_subscribe_topic(node, NULL, span_of_text(name));
+        if (status != STATUS_OK) {
+            snprintf(error->text, sizeof(error->text), "pubsub topic %.200s: %s", name,
+                    status_text(status));
+            return status;
+        }
+    }
+    network_start(node->network);
+    return STATUS_OK;
+}
+
 enum status node_start(struct node *node, struct node_error *error)
 {
     enum status status = STATUS_OK;
@@ -68,6 +84,9 @@ enum status node_start(struct node *node, struct node_error *error)
         status = start_role(node, start_order[i], error);
     }
     node->is_running = true;
+    if (status == STATUS_OK && node->network != NULL) {
+        status = join_network(node, error);
+    }
     if (status != STATUS_OK) {
         node_stop(node);
     }
@@ -79,10 +98,32 @@ void node_stop(struct node *node)
     if (!node->is_running) {
         return;
     }
+    if (node->network != NULL) {
+        network_close(node->network);
+    }
     for (size_t i = ORDER_COUNT; i > 0; i--) {
         stop_role(node, start_order[i - 1]);
     }
     node->is_running = false;
+}
+
+/* Peers first, so that none gets a GRAFT for a topic that it does not know us in. */
+static enum status tell_of_topic(
+        struct node *node, const struct topic *topic, enum lane_event_kind kind)
+{
+    if (node->relay_port.post == NULL) {
+        return STATUS_OK;
+    }
+    struct lane_event *event = lane_event_create(kind, 0, NULL);
+    if (event == NULL) {
+        return STATUS_NO_MEMORY;
+    }
+    event->topic = topic;
+    if (node->network != NULL) {
+        network_topic_changed(node->network, topic);
+    }
+    intake_post_event(&node->intake, topic->lane, event);
+    return STATUS_OK;
 }
 
 enum status node_subscribe_topic(struct node *node, const struct topic **out, struct span name)
@@ -95,16 +136,17 @@ enum status node_subscribe_topic(struct node *node, const struct topic **out, st
     if (out != NULL) {
         *out = topic;
     }
-    if (node->relay_port.post == NULL) {
-        return STATUS_OK;
+    return tell_of_topic(node, topic, LANE_EVENT_JOIN_TOPIC);
+}
+
+enum status node_unsubscribe_topic(struct node *node, struct span name)
+{
+    enum status status = topic_registry_unsubscribe(node->topics, name);
+    if (status != STATUS_OK) {
+        return status;
     }
-    struct lane_event *event = lane_event_create(LANE_EVENT_JOIN_TOPIC, 0, NULL);
-    if (event == NULL) {
-        return STATUS_NO_MEMORY;
-    }
-    event->topic = topic;
-    intake_post_event(&node->intake, topic->lane, event);
-    return STATUS_OK;
+    const struct topic *topic = topic_registry_find_interned(node->topics, name);
+    return tell_of_topic(node, topic, LANE_EVENT_LEAVE_TOPIC);
 }
 
 /* A request that its sender waits for. */
@@ -151,6 +193,11 @@ enum subscription_result node_filter_subscribe(struct node *node,
 const struct intake *node_intake(const struct node *node)
 {
     return &node->intake;
+}
+
+struct network *node_network(const struct node *node)
+{
+    return node->network;
 }
 
 struct frame_budget *node_budget(const struct node *node)
@@ -222,6 +269,10 @@ static uint64_t depth_of_rings(const struct node *node, enum ledger_stage stage)
 
 uint64_t node_held(const struct node *node, enum ledger_stage stage)
 {
+    if (stage == LEDGER_STAGE_RELAY_OUT) {
+        bool has_relay = node->network != NULL && network_relay(node->network) != NULL;
+        return has_relay ? relay_held(network_relay(node->network)) : 0;
+    }
     if (stage == LEDGER_STAGE_ARCHIVE) {
         return node->archive != NULL ? archive_stage_held(&node->archive_stage) : 0;
     }

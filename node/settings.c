@@ -64,6 +64,7 @@ enum status node_settings_read(
     out->sync_limit = (size_t)options_number(options, "sync-limit");
     out->archive_batch = (size_t)options_number(options, "archive-batch");
     out->budget_bytes = (size_t)options_number(options, "memory-budget");
+    out->colocation_limit = (size_t)options_number(options, "ip-colocation-limit");
     read_lane(out, options);
     enum status status = read_idle(&out->idle, options, error);
     if (status == STATUS_OK) {

@@ -9,8 +9,8 @@
 
 enum {
     TICK_MS = 500,
-    CHECK_MS = 2000,  /* for a connection that stands: asking costs a look into a table */
-    RETRY_MS = 1000,  /* doubles with every failure */
+    CHECK_MS = 2000, /* for a connection that stands: asking costs a look into a table */
+    RETRY_MS = 1000, /* doubles with every failure */
     DOUBLINGS_MAX = 8,
     SHORT_MS = 60 * 1000 /* a connection that did not last so long was a failure, too */
 };
@@ -156,7 +156,7 @@ void static_nodes_destroy(struct static_nodes **nodes_pointer)
     }
     uv_close((uv_handle_t *)&nodes->timer, on_closed);
     while (!nodes->is_closed) {
-        io_loop_poll(switch_control_loop(nodes->net_switch));
+        io_loop_turn(switch_control_loop(nodes->net_switch));
     }
     memory_free(nodes);
     *nodes_pointer = NULL;

@@ -42,6 +42,9 @@ static bool has_role(const struct node *node, enum node_role role)
     if (role == NODE_ROLE_SPILL) {
         return node->spill != NULL;
     }
+    if (role == NODE_ROLE_IO) {
+        return node->network != NULL;
+    }
     return true;
 }
 
@@ -67,6 +70,8 @@ static struct worker_role role_of(
         return filter_worker_role(&node->filters[index].worker, name);
     case NODE_ROLE_SYNC:
         return sync_worker_role(&node->sync_worker, name);
+    case NODE_ROLE_IO:
+        return network_io_role(node->network, index, name);
     case NODE_ROLE_EVENT:
         return event_worker_role(&node->event_worker, name);
     case NODE_ROLE_SPILL:

@@ -170,10 +170,6 @@ enum status relay_create(struct relay **out, const struct relay_options *options
         return STATUS_NO_MEMORY;
     }
     relay->options = *options;
-    relay->lane_count = options->intake->lane_count;
-    for (size_t i = 0; i < relay->lane_count; i++) {
-        relay->events[i] = options->events[i];
-    }
     fill_defaults(relay);
     enum status status =
             RAND_bytes(relay->secret, sizeof(relay->secret)) == 1 ? STATUS_OK : STATUS_SYSTEM;
@@ -206,7 +202,7 @@ static void shard_fini(struct relay_shard *shard)
     frame_budget_remove_waker(shard->relay->options.budget, shard);
     uv_close((uv_handle_t *)&shard->tick, on_tick_closed);
     while (!shard->is_tick_closed) {
-        io_loop_poll(shard->loop);
+        io_loop_turn(shard->loop);
     }
     while ((ticket = next_ticket(shard)) != NULL) {
         relay_drop_ticket(ticket, LEDGER_RELAY_OUT_PEER_GONE);

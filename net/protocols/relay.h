@@ -49,8 +49,7 @@ struct relay_options {
     struct net_switch *BORROWED net_switch;
     struct io_loop *const *loops; /* the switch's; the array is copied */
     size_t loop_count;
-    const struct intake *BORROWED intake;
-    struct inbox *const *events; /* one a lane of the intake, whose own inbox is woken; copied */
+    const struct intake *BORROWED intake; /* complete before the loops run */
     struct frame_budget *BORROWED budget;
     size_t max_message_bytes;  /* the whole RPC that carries a message is sent only below this */
     size_t queue_bytes_max;    /* messages that wait for one peer */

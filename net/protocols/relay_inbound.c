@@ -27,7 +27,7 @@ static struct lane_event *make_event(
 {
     struct relay *relay = posting->peer->shard->relay;
     struct lane_event *event = NULL;
-    if (inbox_depth_estimate(relay->events[lane]) < depth_max) {
+    if (inbox_depth_estimate(relay->options.intake->events[lane]) < depth_max) {
         event = lane_event_create(kind, posting->peer->number, posting->frame);
     }
     if (event == NULL) {
@@ -40,7 +40,7 @@ static struct lane_event *make_event(
 
 static void push_event(struct posting *posting, size_t lane, struct lane_event *event)
 {
-    inbox_push(posting->peer->shard->relay->events[lane], &event->link);
+    inbox_push(posting->peer->shard->relay->options.intake->events[lane], &event->link);
     posting->lanes |= 1U << lane;
 }
 
@@ -108,7 +108,7 @@ static void post_of_topic(
 static void post_to_all(
         struct posting *posting, enum lane_event_kind kind, const struct gossip_entry *entry)
 {
-    size_t lane_count = posting->peer->shard->relay->lane_count;
+    size_t lane_count = posting->peer->shard->relay->options.intake->lane_count;
     for (size_t i = 0; i < lane_count; i++) {
         struct lane_event *event = make_event(posting, kind, i, RELAY_EVENTS_MAX);
         if (event != NULL) {

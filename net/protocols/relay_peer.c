@@ -92,12 +92,6 @@ static bool prepare_events(
     return false;
 }
 
-static void push_event(struct relay *relay, size_t lane, struct lane_event *event)
-{
-    inbox_push(relay->events[lane], &event->link);
-    inbox_wake(relay->options.intake->lanes[lane]);
-}
-
 static void count_joined(struct relay_shard *shard, bool has_joined)
 {
     metrics_add(has_joined ? METRIC_RELAY_PEERS_JOINED : METRIC_RELAY_PEERS_LEFT, 1);
@@ -114,21 +108,21 @@ void relay_peer_join(struct relay_peer *peer)
     if (peer->is_joined) {
         return;
     }
-    if (!prepare_events(peer, joined, relay->lane_count)) {
+    if (!prepare_events(peer, joined, relay->options.intake->lane_count)) {
         connection_close(peer->connection, CLOSE_NO_MEMORY);
         return;
     }
     uint64_t address = group_of(peer->connection);
-    atomic_init(&peer->card->references, (unsigned)relay->lane_count + 1);
+    atomic_init(&peer->card->references, (unsigned)relay->options.intake->lane_count + 1);
     peer->is_joined = true;
     count_joined(peer->shard, true);
-    for (size_t i = 0; i < relay->lane_count; i++) {
+    for (size_t i = 0; i < relay->options.intake->lane_count; i++) {
         peer->left[i]->release = unref_card;
         peer->left[i]->owner = peer->card;
         joined[i]->card = &peer->card->card;
         joined[i]->address = address;
         joined[i]->is_outbound = connection_is_outbound(peer->connection);
-        push_event(relay, i, joined[i]);
+        intake_post_event(relay->options.intake, (uint32_t)i, joined[i]);
     }
 }
 
@@ -139,8 +133,8 @@ static void leave(struct relay_peer *peer)
         return;
     }
     count_joined(peer->shard, false);
-    for (size_t i = 0; i < relay->lane_count; i++) {
-        push_event(relay, i, peer->left[i]);
+    for (size_t i = 0; i < relay->options.intake->lane_count; i++) {
+        intake_post_event(relay->options.intake, (uint32_t)i, peer->left[i]);
     }
     unref_card(peer->card);
 }

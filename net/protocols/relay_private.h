@@ -52,8 +52,6 @@ struct relay_shard {
 
 struct relay {
     struct relay_options options; /* without zeros */
-    struct inbox *events[INTAKE_LANES_MAX];
-    size_t lane_count;
     struct relay_queue_limits limits;
     struct relay_budget outbound;
     _Atomic uint64_t topics_version; /* raised after the registry's marks have changed */

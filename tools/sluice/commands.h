@@ -7,6 +7,7 @@
  * standard error says why.
  */
 
+int command_run(int argc, char **argv);
 int command_replay(int argc, char **argv);
 int command_query(int argc, char **argv);
 int command_config(int argc, char **argv);

@@ -14,6 +14,7 @@ struct command {
 };
 
 static const struct command commands[] = {
+        {"run", "be a node; also without a command", command_run},
         {"replay", "feed captured relay traffic through the router", command_replay},
         {"query", "ask an archive for messages", command_query},
         {"key", "new|show: make a key file, or print the peer id of one", command_key},
@@ -28,7 +29,7 @@ static void print_help(FILE *out)
     for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
         fprintf(out, "  %-12s %s\n", commands[i].name, commands[i].help);
     }
-    fprintf(out, "\nsluice COMMAND --help tells more.\n");
+    fprintf(out, "\nsluice COMMAND --help tells more. Options without a command are those of run.\n");
 }
 
 int main(int argc, char **argv)
@@ -40,6 +41,9 @@ int main(int argc, char **argv)
     if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "help") == 0) {
         print_help(stdout);
         return 0;
+    }
+    if (argv[1][0] == '-') {
+        return command_run(argc - 1, argv + 1);
     }
     for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
         if (strcmp(argv[1], commands[i].name) == 0) {
