@@ -9,10 +9,11 @@
 
 #include "node/network.h"
 #include "node/node.h"
+#include "tools/common/node_options.h"
 #include "tools/sluice/command_options.h"
 #include "tools/sluice/commands.h"
 
-static const char usage[] = "[run] [OPTIONS]";
+static const char usage[] = "sluice [run] [OPTIONS]";
 
 static void print_addresses(const struct network *network)
 {
@@ -59,20 +60,22 @@ static int run_node(const struct options *options)
 
 int command_run(int argc, char **argv)
 {
+    struct node_options loaded;
     int exit_status;
-    struct options *options = command_parse(usage, options_of_node, argc, argv, &exit_status);
-    if (options == NULL) {
+    (void)argc;
+    if (!node_options_load(&loaded, usage, NULL, argv, &exit_status)) {
         return exit_status;
     }
-    if (options_positional_count(options) > 0) {
-        fprintf(stderr, "sluice: unexpected argument %s\nusage: sluice %s\n",
-                options_positional(options, 0), usage);
+    if (options_positional_count(loaded.options) > 0) {
+        fprintf(stderr, "sluice: unexpected argument %s\nusage: %s\n",
+                options_positional(loaded.options, 0), usage);
         exit_status = 2;
-    } else if (!command_start_log(options_text(options, "log-level"))) {
+    } else if (!command_start_log(options_text(loaded.options, "log-level"))) {
         exit_status = 2;
     } else {
-        exit_status = run_node(options);
+        node_options_log_notes(&loaded);
+        exit_status = run_node(loaded.options);
     }
-    options_destroy(&options);
+    node_options_fini(&loaded);
     return exit_status;
 }
