@@ -84,7 +84,7 @@ void test_node_init(struct test_node *node, const struct switch_options *limits,
         assert_int_equal(switch_listen(node->net_switch, &node->address), STATUS_OK);
         node->address = *switch_listen_address(node->net_switch, 0);
         assert_int_equal(
-                multiaddr_set_peer(&node->address, identity_peer_id(node->identity)), STATUS_OK);
+                multiaddr_set_peer(&node->address, identity_peer_id(options.identity)), STATUS_OK);
     }
 }
 

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: MIT */
+#include "net/peer_manager/peer_slots.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+enum {
+    OUTBOUND_PART = 3, /* one in so many relay slots */
+    RATIO_MAX = 1000000
+};
+
+/* Digits only; *end is behind them. */
+static bool parse_part(unsigned long *out, const char *text, char **end)
+{
+    if (text[0] < '0' || text[0] > '9') {
+        return false;
+    }
+    *out = strtoul(text, end, 10);
+    return *out <= RATIO_MAX;
+}
+
+enum status peer_slots_init(struct peer_slots *out, size_t total, const char *ratio)
+{
+    unsigned long relay;
+    unsigned long service;
+    char *end;
+    if (!parse_part(&relay, ratio, &end) || *end != ':' || !parse_part(&service, end + 1, &end) ||
+            *end != '\0' || relay + service == 0) {
+        return STATUS_BAD_ARGUMENT;
+    }
+    out->total = total;
+    out->relay = total * relay / (relay + service);
+    out->relay_outbound = (out->relay + OUTBOUND_PART - 1) / OUTBOUND_PART;
+    out->relay_inbound = out->relay - out->relay_outbound;
+    return STATUS_OK;
+}
+
+void peer_counts_add(struct peer_counts *counts, enum peer_kind kind, bool is_outbound)
+{
+    counts->of[kind][is_outbound]++;
+}
+
+void peer_counts_remove(struct peer_counts *counts, enum peer_kind kind, bool is_outbound)
+{
+    assert(counts->of[kind][is_outbound] > 0);
+    counts->of[kind][is_outbound]--;
+}
+
+static size_t inbound_of(const struct peer_counts *counts)
+{
+    return counts->of[PEER_UNKNOWN][false] + counts->of[PEER_RELAY][false] +
+           counts->of[PEER_SERVICE][false];
+}
+
+bool peer_slots_have_room(const struct peer_slots *slots, const struct peer_counts *counts)
+{
+    return inbound_of(counts) < slots->total - slots->relay_outbound;
+}
+
+bool peer_slots_exceeded(const struct peer_slots *slots, const struct peer_counts *counts,
+        enum peer_kind kind, bool is_outbound)
+{
+    switch (kind) {
+    case PEER_UNKNOWN:
+        return false;
+    case PEER_RELAY:
+        return is_outbound ? counts->of[PEER_RELAY][true] > slots->relay_outbound
+                           : counts->of[PEER_RELAY][false] > slots->relay_inbound;
+    case PEER_SERVICE:
+        break;
+    }
+    return counts->of[PEER_SERVICE][false] + counts->of[PEER_SERVICE][true] >
+           slots->total - slots->relay;
+}
+
+bool peer_slots_want_more(
+        const struct peer_slots *slots, const struct peer_counts *counts, size_t dialling)
+{
+    size_t outbound = counts->of[PEER_RELAY][true] + counts->of[PEER_UNKNOWN][true] + dialling;
+    return outbound < slots->relay_outbound;
+}

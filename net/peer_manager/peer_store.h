@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+/*
+ * Peers we know, with their addresses and when each may be dialled again. Bounded: when it is full
+ * the least promising peer that is neither static nor connected gives way.
+ *
+ * Thread: one.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/attributes.h"
+#include "base/status.h"
+#include "net/identity/multiaddr.h"
+#include "net/identity/peer_id.h"
+
+enum {
+    PEER_ADDRESSES_MAX = 8,
+    PEER_STORE_CAPACITY = 1000
+};
+
+struct peer_record {
+    struct peer_id id;
+    struct multiaddr addresses[PEER_ADDRESSES_MAX]; /* with /p2p */
+    size_t address_count;
+    size_t next_address; /* of the next attempt */
+    uint64_t due_ms;     /* not dialled before */
+    uint64_t heard_ms;   /* last connected, or added */
+    unsigned failures;   /* since the last success */
+    uint64_t connection; /* 0: none */
+    bool is_static;      /* always wanted, never forgotten */
+    bool is_outbound;    /* of the connection */
+    bool is_dialling;
+};
+
+struct peer_store_options {
+    size_t capacity;           /* 0: PEER_STORE_CAPACITY */
+    uint64_t backoff_first_ms; /* after the first failure */
+    uint64_t backoff_max_ms;
+    uint64_t seed; /* of the jitter */
+};
+
+struct peer_store;
+
+MUST_USE enum status peer_store_create(
+        struct peer_store **out, const struct peer_store_options *options);
+void peer_store_destroy(struct peer_store **store);
+
+/*
+ * Adds an address, which ends in /p2p, and its peer if that is new. STATUS_LIMIT_REACHED when the
+ * store is full of static and connected peers. A full list of addresses loses its oldest.
+ */
+MUST_USE enum status peer_store_add(
+        struct peer_store *store, const struct multiaddr *address, bool is_static, uint64_t now_ms);
+MUST_USE enum status peer_store_remove(struct peer_store *store, const struct peer_id *id);
+
+struct peer_record *BORROWED peer_store_find(
+        const struct peer_store *store, const struct peer_id *id);
+size_t peer_store_count(const struct peer_store *store);
+struct peer_record *BORROWED peer_store_at(const struct peer_store *store, size_t i);
+
+/* An attempt failed or a connection was lost: the next one comes after a jittered backoff. */
+void peer_store_failed(struct peer_store *store, struct peer_record *peer, uint64_t now_ms);
+void peer_store_succeeded(struct peer_record *peer, uint64_t now_ms);
+
+/*
+ * The next one to dial: due, not connected, not being dialled; static ones first, the others only
+ * when wants_more. NULL: none now.
+ */
+struct peer_record *BORROWED peer_store_next(
+        const struct peer_store *store, bool wants_more, uint64_t now_ms);
+
+/* When the next one is due, UINT64_MAX: never. */
+uint64_t peer_store_next_due_ms(const struct peer_store *store, bool wants_more);
