@@ -132,7 +132,9 @@ void exchange_answer_copy(struct exchange *exchange, struct span message)
         exchange_refuse(exchange, STATUS_NO_MEMORY);
         return;
     }
-    memcpy(copy, message.bytes, message.length);
+    if (message.length > 0) {
+        memcpy(copy, message.bytes, message.length);
+    }
     struct muxer_piece piece = {
             .bytes = span_of(copy, message.length), .release = memory_free, .owner = copy};
     exchange_answer(exchange, &piece, 1);

@@ -16,6 +16,7 @@ struct websocket {
     struct websocket_events events;
     void *context;
     struct span input; /* what wslay has not read yet; only inside websocket_receive */
+    bool is_control;   /* of the frame that is being received */
     bool has_text;     /* the peer sends text messages, which libp2p does not have */
 };
 
@@ -57,6 +58,7 @@ static void on_wslay_frame(wslay_event_context_ptr frames,
 {
     (void)frames;
     struct websocket *websocket = context;
+    websocket->is_control = wslay_is_ctrl_frame(frame->opcode);
     if (frame->opcode == WSLAY_TEXT_FRAME) {
         websocket->has_text = true;
     }
@@ -67,7 +69,8 @@ static void on_wslay_chunk(wslay_event_context_ptr frames,
 {
     (void)frames;
     struct websocket *websocket = context;
-    if (!websocket->has_text && chunk->data_length > 0) {
+    bool is_payload = !websocket->is_control && !websocket->has_text;
+    if (is_payload && chunk->data_length > 0) {
         websocket->events.received(websocket->context, span_of(chunk->data, chunk->data_length));
     }
 }

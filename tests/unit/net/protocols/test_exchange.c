@@ -1,0 +1,341 @@
+/* SPDX-License-Identifier: MIT */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "net/protocols/exchange.h"
+#include "net/protocols/ping.h"
+#include "tests/unit/net/switch/test_node.h"
+
+static const char any_port[] = "/ip4/127.0.0.1/tcp/0";
+static const char *const ids[] = {"/test/upper/1.0.0"};
+
+enum {
+    REQUEST_MAX = 1000,
+    ANSWER_MAX = 100000
+};
+
+struct serving {
+    size_t requests;
+    size_t abandoned;
+    struct exchange *kept; /* answered later */
+    bool keeps;
+    bool refuses;
+    size_t answer_bytes; /* 0: the request itself */
+};
+
+static uint8_t large[ANSWER_MAX + 1];
+
+static void on_requested(void *context, struct exchange *exchange, struct span request)
+{
+    struct serving *serving = context;
+    serving->requests++;
+    if (serving->keeps) {
+        serving->kept = exchange;
+    } else if (serving->refuses) {
+        exchange_refuse(exchange, STATUS_BUSY);
+    } else if (serving->answer_bytes > 0) {
+        exchange_answer_copy(exchange, span_of(large, serving->answer_bytes));
+    } else {
+        exchange_answer_copy(exchange, request);
+    }
+}
+
+static void on_abandoned(void *context, struct exchange *exchange)
+{
+    struct serving *serving = context;
+    assert_ptr_equal(exchange, serving->kept);
+    serving->kept = NULL;
+    serving->abandoned++;
+}
+
+struct asking {
+    size_t done;
+    enum status status;
+    size_t length;
+    uint8_t first;
+};
+
+static void on_done(void *context, enum status status, const char *protocol, struct span answer)
+{
+    (void)protocol;
+    struct asking *asking = context;
+    asking->done++;
+    asking->status = status;
+    asking->length = answer.length;
+    asking->first = answer.length > 0 ? answer.bytes[0] : 0;
+}
+
+static bool is_done(void *context)
+{
+    const struct asking *asking = context;
+    return asking->done > 0;
+}
+
+struct pair {
+    struct test_node a;
+    struct test_node b;
+    struct test_node *nodes[2];
+    struct serving serving;
+    struct exchange_server server;
+};
+
+static void init_pair(struct pair *pair)
+{
+    memset(pair, 0, sizeof(*pair));
+    pair->nodes[0] = &pair->a;
+    pair->nodes[1] = &pair->b;
+    pair->server = (struct exchange_server){.id = ids[0],
+            .request_max = REQUEST_MAX,
+            .requested = on_requested,
+            .abandoned = on_abandoned,
+            .context = &pair->serving};
+    test_node_init(&pair->a, NULL, NULL);
+    test_node_init(&pair->b, NULL, any_port);
+    assert_int_equal(exchange_serve(pair->b.net_switch, &pair->server), STATUS_OK);
+    test_nodes_connect(&pair->a, &pair->b);
+}
+
+static void ask(struct pair *pair, struct asking *asking, size_t bytes)
+{
+    struct exchange_call call = {.protocols = ids,
+            .protocol_count = 1,
+            .request = span_of(large, bytes),
+            .answer_max = ANSWER_MAX,
+            .done = on_done,
+            .context = asking};
+    *asking = (struct asking){0};
+    assert_int_equal(exchange_call(pair->a.last_connection, &call), STATUS_OK);
+    io_loop_wake(pair->a.loop);
+}
+
+static void ask_and_wait(struct pair *pair, struct asking *asking, size_t bytes)
+{
+    ask(pair, asking, bytes);
+    test_nodes_run(pair->nodes, 2, is_done, asking);
+}
+
+static bool has_one_stream_less(void *context)
+{
+    const struct pair *pair = context;
+    return connection_stream_count(pair->a.last_connection) == 0 &&
+           connection_stream_count(pair->b.last_connection) == 0;
+}
+
+static void requests_are_answered_and_their_streams_end(void **state)
+{
+    (void)state;
+    struct pair pair;
+    struct asking asking;
+    init_pair(&pair);
+    large[0] = 42;
+    for (size_t i = 0; i < 1000; i++) {
+        ask_and_wait(&pair, &asking, i);
+        assert_int_equal(asking.status, STATUS_OK);
+        assert_int_equal(asking.length, i);
+        assert_int_equal(asking.first, i == 0 ? 0 : 42);
+    }
+    assert_int_equal(pair.serving.requests, 1000);
+    test_nodes_run(pair.nodes, 2, has_one_stream_less, &pair);
+    test_nodes_fini(pair.nodes, 2);
+}
+
+static void a_request_above_the_limit_resets_its_stream_only(void **state)
+{
+    (void)state;
+    struct pair pair;
+    struct asking asking;
+    init_pair(&pair);
+    ask_and_wait(&pair, &asking, REQUEST_MAX + 1);
+    assert_int_not_equal(asking.status, STATUS_OK);
+    assert_int_equal(pair.serving.requests, 0);
+    ask_and_wait(&pair, &asking, REQUEST_MAX);
+    assert_int_equal(asking.status, STATUS_OK);
+    test_nodes_fini(pair.nodes, 2);
+}
+
+static void an_answer_above_the_limit_is_refused(void **state)
+{
+    (void)state;
+    struct pair pair;
+    struct asking asking;
+    init_pair(&pair);
+    pair.serving.answer_bytes = ANSWER_MAX + 1;
+    ask_and_wait(&pair, &asking, 1);
+    assert_int_equal(asking.status, STATUS_TOO_LARGE);
+    pair.serving.answer_bytes = ANSWER_MAX;
+    ask_and_wait(&pair, &asking, 1);
+    assert_int_equal(asking.status, STATUS_OK);
+    assert_int_equal(asking.length, ANSWER_MAX);
+    test_nodes_fini(pair.nodes, 2);
+}
+
+static void a_refused_request_fails_for_the_one_who_asked(void **state)
+{
+    (void)state;
+    struct pair pair;
+    struct asking asking;
+    init_pair(&pair);
+    pair.serving.refuses = true;
+    ask_and_wait(&pair, &asking, 1);
+    assert_int_equal(asking.status, STATUS_RESET);
+    test_nodes_fini(pair.nodes, 2);
+}
+
+static bool is_kept(void *context)
+{
+    const struct serving *serving = context;
+    return serving->kept != NULL;
+}
+
+static bool is_abandoned(void *context)
+{
+    const struct serving *serving = context;
+    return serving->abandoned > 0;
+}
+
+static void an_answer_may_come_later(void **state)
+{
+    (void)state;
+    struct pair pair;
+    struct asking asking;
+    init_pair(&pair);
+    pair.serving.keeps = true;
+    ask(&pair, &asking, 10);
+    test_nodes_run(pair.nodes, 2, is_kept, &pair.serving);
+    test_nodes_turn(pair.nodes, 2, 100);
+    assert_int_equal(asking.done, 0);
+    exchange_answer_copy(pair.serving.kept, span_of(large, 7));
+    io_loop_wake(pair.b.loop);
+    test_nodes_run(pair.nodes, 2, is_done, &asking);
+    assert_int_equal(asking.length, 7);
+    test_nodes_fini(pair.nodes, 2);
+    assert_int_equal(pair.serving.abandoned, 0);
+}
+
+static void a_request_whose_asker_leaves_is_abandoned(void **state)
+{
+    (void)state;
+    struct pair pair;
+    struct asking asking;
+    init_pair(&pair);
+    pair.serving.keeps = true;
+    ask(&pair, &asking, 10);
+    test_nodes_run(pair.nodes, 2, is_kept, &pair.serving);
+    connection_close(pair.a.last_connection, CLOSE_REQUESTED);
+    io_loop_wake(pair.a.loop);
+    test_nodes_run(pair.nodes, 2, is_abandoned, &pair.serving);
+    assert_int_equal(asking.done, 1);
+    assert_int_not_equal(asking.status, STATUS_OK);
+    test_nodes_fini(pair.nodes, 2);
+}
+
+static void a_protocol_that_nobody_serves_is_reported(void **state)
+{
+    (void)state;
+    struct pair pair;
+    struct asking asking = {0};
+    static const char *const unknown[] = {"/test/unknown"};
+    init_pair(&pair);
+    struct exchange_call call = {.protocols = unknown,
+            .protocol_count = 1,
+            .answer_max = 10,
+            .done = on_done,
+            .context = &asking};
+    assert_int_equal(exchange_call(pair.a.last_connection, &call), STATUS_OK);
+    io_loop_wake(pair.a.loop);
+    test_nodes_run(pair.nodes, 2, is_done, &asking);
+    assert_int_equal(asking.status, STATUS_NO_COMMON_PROTOCOL);
+    test_nodes_fini(pair.nodes, 2);
+}
+
+struct pinging {
+    size_t answered;
+    size_t ended;
+    enum status reason;
+};
+
+static void on_ping_ready(void *context, struct ping *ping)
+{
+    (void)context;
+    ping_send(ping);
+}
+
+static void on_ping_answered(void *context, struct ping *ping, uint64_t round_trip_ns)
+{
+    struct pinging *pinging = context;
+    assert_true(round_trip_ns > 0);
+    pinging->answered++;
+    if (pinging->answered < 100) {
+        ping_send(ping);
+    } else {
+        ping_close(ping);
+    }
+}
+
+static void on_ping_ended(void *context, struct ping *ping, enum status reason)
+{
+    (void)ping;
+    struct pinging *pinging = context;
+    pinging->ended++;
+    pinging->reason = reason;
+}
+
+static bool has_ended(void *context)
+{
+    const struct pinging *pinging = context;
+    return pinging->ended > 0;
+}
+
+static void a_hundred_pings_are_answered_on_one_stream(void **state)
+{
+    (void)state;
+    static const struct ping_events events = {
+            .ready = on_ping_ready, .answered = on_ping_answered, .ended = on_ping_ended};
+    struct pair pair;
+    struct pinging pinging = {0};
+    struct ping *ping;
+    init_pair(&pair);
+    assert_int_equal(ping_open(pair.a.last_connection, &events, &pinging, &ping), STATUS_OK);
+    io_loop_wake(pair.a.loop);
+    test_nodes_run(pair.nodes, 2, has_ended, &pinging);
+    assert_int_equal(pinging.answered, 100);
+    assert_int_equal(pinging.reason, STATUS_OK);
+    test_nodes_fini(pair.nodes, 2);
+}
+
+static bool is_identified_twice(void *context)
+{
+    const struct test_node *node = context;
+    return node->identified == 2;
+}
+
+static void what_is_pushed_is_taken(void **state)
+{
+    (void)state;
+    struct pair pair;
+    init_pair(&pair);
+    identify_push(pair.b.identify);
+    test_nodes_run(pair.nodes, 2, is_identified_twice, &pair.a);
+    test_nodes_fini(pair.nodes, 2);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+            cmocka_unit_test(requests_are_answered_and_their_streams_end),
+            cmocka_unit_test(a_request_above_the_limit_resets_its_stream_only),
+            cmocka_unit_test(an_answer_above_the_limit_is_refused),
+            cmocka_unit_test(a_refused_request_fails_for_the_one_who_asked),
+            cmocka_unit_test(an_answer_may_come_later),
+            cmocka_unit_test(a_request_whose_asker_leaves_is_abandoned),
+            cmocka_unit_test(a_protocol_that_nobody_serves_is_reported),
+            cmocka_unit_test(a_hundred_pings_are_answered_on_one_stream),
+            cmocka_unit_test(what_is_pushed_is_taken),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
