@@ -11,7 +11,7 @@ struct place {
 struct scored {
     struct score_card *card; /* NULL: it has left */
     uint64_t left_ns;
-    struct place *place; /* NULL: it has left */
+    struct place *place; /* NULL: it has left, or nobody knows where it is */
     uint64_t address;
     double behaviour;
     double application;
@@ -94,6 +94,9 @@ static void *find_or_add(struct peer_map *map, uint64_t key, size_t size_bytes)
 
 static void leave_place(struct peer_scores *scores, struct scored *scored)
 {
+    if (scored->place == NULL) {
+        return;
+    }
     scored->place->peer_count--;
     if (scored->place->peer_count == 0) {
         memory_free(peer_map_take(&scores->places, scored->address));
@@ -110,17 +113,18 @@ enum status peer_scores_connect(
         return STATUS_NO_MEMORY;
     }
     bool was_retained = !is_new && scored->card == NULL;
-    struct place *place = find_or_add(&scores->places, address, sizeof(*place));
-    if (place == NULL) {
+    struct place *place =
+            address == 0 ? NULL : find_or_add(&scores->places, address, sizeof(*place));
+    if (place == NULL && address != 0) {
         if (is_new) {
             memory_free(peer_map_take(&scores->peers, peer));
         }
         return STATUS_NO_MEMORY;
     }
-    place->peer_count++;
-    if (scored->place != NULL) {
-        leave_place(scores, scored);
+    if (place != NULL) {
+        place->peer_count++;
     }
+    leave_place(scores, scored);
     scores->retained -= was_retained ? 1 : 0;
     scored->card = card;
     scored->place = place;

@@ -21,7 +21,7 @@ MUST_USE enum status peer_scores_create(
         struct peer_scores **out, const struct score_options *options);
 void peer_scores_destroy(struct peer_scores **scores);
 
-/* address: equal for peers that count as one place (IPv6: one for a /64). */
+/* address: equal for peers that count as one place (IPv6: one for a /64); 0: unknown, a place of its own. */
 MUST_USE enum status peer_scores_connect(struct peer_scores *scores, uint64_t peer,
         uint64_t address, struct score_card *BORROWED card);
 void peer_scores_disconnect(struct peer_scores *scores, uint64_t peer, uint64_t now_ns);

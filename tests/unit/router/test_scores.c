@@ -118,6 +118,24 @@ static void peers_of_one_address_cost_the_square_of_what_is_over_five(void **sta
     peer_scores_destroy(&scores);
 }
 
+static void peers_of_an_unknown_address_share_no_place(void **state)
+{
+    (void)state;
+    struct score_card cards[8] = {0};
+    struct peer_scores *scores = create_peers();
+    for (uint64_t i = 0; i < 8; i++) {
+        assert_int_equal(peer_scores_connect(scores, 1 + i, 0, &cards[i]), STATUS_OK);
+    }
+    assert_int_equal(peer_scores_address_count(scores), 0);
+    peer_scores_tick(scores, SECOND_NS);
+    for (uint64_t i = 0; i < 8; i++) {
+        assert_near(score_card_total(&cards[i]), 0);
+        peer_scores_disconnect(scores, 1 + i, SECOND_NS);
+    }
+    assert_int_equal(peer_scores_peer_count(scores), 0);
+    peer_scores_destroy(&scores);
+}
+
 static void a_threshold_of_none_turns_colocation_off(void **state)
 {
     (void)state;
@@ -245,6 +263,7 @@ int main(void)
             cmocka_unit_test(first_deliveries_count_up_to_ten_and_halve_every_twelve_seconds),
             cmocka_unit_test(invalid_messages_cost_the_square_of_their_number),
             cmocka_unit_test(peers_of_one_address_cost_the_square_of_what_is_over_five),
+            cmocka_unit_test(peers_of_an_unknown_address_share_no_place),
             cmocka_unit_test(a_threshold_of_none_turns_colocation_off),
             cmocka_unit_test(penalties_cost_their_square_and_fade),
             cmocka_unit_test(reconnecting_washes_nothing_off_for_ten_minutes),
