@@ -114,8 +114,8 @@ struct mesh_recipients {
 void mesh_recipients_fini(struct mesh_recipients *recipients);
 
 /*
- * A new message that was accepted: credited to its sender (0: ours), kept for those who ask, and sent
- * on. Not to be called for copies. No memory: it goes to fewer peers.
+ * A new message that was accepted: credited to its sender (0: ours; it may have left), kept for those
+ * who ask, and sent on. Not to be called for copies. No memory: it goes to fewer peers.
  */
 void mesh_accepted(struct mesh *mesh, struct envelope *envelope, uint64_t sender, uint64_t now_ns,
         struct mesh_recipients *out);
@@ -126,6 +126,8 @@ void mesh_rejected(struct mesh *mesh, uint64_t sender, const struct topic *topic
 
 /* A message came that is neither: known before, or ignored. It was promised, perhaps. */
 void mesh_arrived(struct mesh *mesh, const uint8_t id[MESSAGE_ID_BYTES]);
+/* False: mesh_arrived has nothing to do, so no id need be computed for it. */
+bool mesh_has_promises(const struct mesh *mesh);
 
 /* Once a second. */
 void mesh_heartbeat(struct mesh *mesh, const struct mesh_turn *turn);

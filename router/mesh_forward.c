@@ -87,3 +87,8 @@ void mesh_arrived(struct mesh *mesh, const uint8_t id[MESSAGE_ID_BYTES])
 {
     promises_keep(&mesh->promises, id);
 }
+
+bool mesh_has_promises(const struct mesh *mesh)
+{
+    return mesh->promises.count > 0;
+}

@@ -17,6 +17,9 @@ enum {
     HEARTBEAT_NS = NANOSECONDS_PER_SECOND
 };
 
+/* Who sent a message when that peer has left meanwhile: no peer's number, and not ours (0). */
+#define SENDER_GONE UINT64_MAX
+
 struct relay_lane {
     struct relay_lane_options options;
     struct topic_scores *topic_scores;
@@ -188,9 +191,20 @@ static void peer_left(struct relay_lane *relay, const struct lane_event *event, 
     } /* else it has come again by another connection */
 }
 
+/* What another connection of that peer said is passed over; events without one come from the node. */
+static bool is_of_another_connection(const struct relay_lane *relay, const struct lane_event *event)
+{
+    return event->kind != LANE_EVENT_PEER_JOINED && event->kind != LANE_EVENT_PEER_LEFT &&
+           event->connection != 0 &&
+           event->connection != relay_peers_connection_of(&relay->peers, event->peer);
+}
+
 static void take_event(struct relay_lane *relay, const struct lane_event *event, uint64_t now_ns)
 {
     struct mesh_turn turn = {.now_ns = now_ns, .actions = &relay->actions};
+    if (is_of_another_connection(relay, event)) {
+        return;
+    }
     switch (event->kind) {
     case LANE_EVENT_PEER_JOINED:
         peer_joined(relay, event, now_ns);
@@ -324,11 +338,18 @@ static void send_dont_want(
     }
 }
 
+static uint64_t sender_of(const struct relay_lane *relay, const struct envelope *envelope)
+{
+    if (envelope->origin != ORIGIN_MESH) {
+        return 0;
+    }
+    uint64_t sender = relay_peers_peer_of(&relay->peers, envelope->connection);
+    return sender != 0 ? sender : SENDER_GONE;
+}
+
 size_t relay_lane_accepted(struct relay_lane *relay, struct envelope *envelope, uint64_t now_ns)
 {
-    uint64_t sender = envelope->origin == ORIGIN_MESH
-                              ? relay_peers_peer_of(&relay->peers, envelope->connection)
-                              : 0;
+    uint64_t sender = sender_of(relay, envelope);
     mesh_accepted(relay->mesh, envelope, sender, now_ns, &relay->recipients);
     send_dont_want(relay, envelope, now_ns);
     size_t count = resolve(relay, &relay->recipients.to);
@@ -352,10 +373,16 @@ void relay_lane_refused(struct relay_lane *relay, const struct frame_part *part,
         uint64_t now_ns)
 {
     uint64_t sender = relay_peers_peer_of(&relay->peers, part->connection);
-    if (part->origin != ORIGIN_MESH || sender == 0 || !is_sender_to_blame(reason)) {
+    bool is_blamed = is_sender_to_blame(reason);
+    if (part->origin != ORIGIN_MESH || sender == 0 ||
+            (!is_blamed && !mesh_has_promises(relay->mesh))) {
         return;
     }
     uint8_t id[MESSAGE_ID_BYTES];
     message_id(id, part->message);
-    mesh_rejected(relay->mesh, sender, part->topic, id, now_ns);
+    if (is_blamed) {
+        mesh_rejected(relay->mesh, sender, part->topic, id, now_ns);
+    } else {
+        mesh_arrived(relay->mesh, id);
+    }
 }
