@@ -243,14 +243,19 @@ static bool decode(struct lane *lane, const struct frame_part *part, struct lane
     return false;
 }
 
-/* The reason + 1 of a refusal of these very bytes, or 0. Only a likely hit costs a pass over them. */
+/*
+ * The reason + 1 of a refusal of these very bytes, or 0. Only a likely hit costs a pass over them. What
+ * relay refused for its time may still come by sync.
+ */
 static uint32_t refused_before(struct lane *lane, const struct frame_part *part, uint64_t key)
 {
     if (!refusal_cache_may_have(lane->refusals, key)) {
         return 0;
     }
-    return refusal_cache_find(lane->refusals, fast_key_wide(part->topic->index, part->message),
-            part->received_monotonic_ns);
+    uint32_t reason = refusal_cache_find(lane->refusals,
+            fast_key_wide(part->topic->index, part->message), part->received_monotonic_ns);
+    bool is_of_time = reason == (uint32_t)LEDGER_INTAKE_TIMESTAMP_OUT_OF_RANGE + 1;
+    return is_of_time && skips_relay_checks(part) ? 0 : reason;
 }
 
 /* True when the bytes alone decide: a copy that is held, or something refused before or by size. */

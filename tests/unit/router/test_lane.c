@@ -291,6 +291,24 @@ static void gives_synced_messages_no_timestamp_verdict_and_keeps_them_out_of_the
     assert_int_equal(counted(METRIC_ID_HASHES), 0);
 }
 
+static void takes_by_sync_what_relay_refused_for_its_time(void **state)
+{
+    struct lane_options options = usual();
+    struct test_message old = plain;
+    struct envelope *envelope;
+    (void)state;
+    lane_destroy(&lane);
+    options.refuses_timestamps = true;
+    assert_int_equal(lane_create(&lane, &options), STATUS_OK);
+    old.timestamp_ns = TEST_RECEIVED_NS - 3600LL * NANOSECONDS_PER_SECOND;
+    assert_int_equal(outcome_of(&old), LEDGER_INTAKE_TIMESTAMP_OUT_OF_RANGE);
+    struct frame_part *part = test_part(&topic_a, &old);
+    part->origin = ORIGIN_SYNC;
+    assert_int_equal(outcome(part, &envelope), LEDGER_INTAKE_DELIVERED);
+    envelope_unref(envelope);
+    assert_int_equal(outcome_of(&old), LEDGER_INTAKE_TIMESTAMP_OUT_OF_RANGE);
+}
+
 static void goes_by_message_hash_where_nobody_relays(void **state)
 {
     struct lane_options options = usual();
@@ -357,6 +375,7 @@ int main(void)
             LANE_TEST(refuses_the_timestamp_where_the_network_says_so),
             LANE_TEST(
                     gives_synced_messages_no_timestamp_verdict_and_keeps_them_out_of_the_seen_set),
+            LANE_TEST(takes_by_sync_what_relay_refused_for_its_time),
             LANE_TEST(goes_by_message_hash_where_nobody_relays),
             LANE_TEST(hashes_two_waiting_messages_as_one_alone),
     };
