@@ -151,6 +151,12 @@ static enum status make_parts(struct node *node)
     return status;
 }
 
+/* Intake, archive, sync and event, and each filter thread. */
+_Static_assert(PROGRESS_STAGES_MAX >= 4 + NODE_FILTERS_MAX, "wire_progress needs more stages");
+_Static_assert(
+        PROGRESS_SLOTS_MAX >= 4 + NODE_LANES_MAX * 4 + NODE_FILTERS_MAX * (1 + NODE_LANES_MAX),
+        "wire_progress needs more slots");
+
 /* Every stage gets a number and a slot for its own thread and one for each lane's dispatcher. */
 static void wire_progress(struct node *node)
 {

@@ -93,12 +93,22 @@ enum status node_start(struct node *node, struct node_error *error)
     return status;
 }
 
+/* Only then the switch's end can be waited for; node_destroy ends one whose loops have not run. */
+static bool has_started(const struct node *node, enum node_role role)
+{
+    bool has = true;
+    for (size_t i = 0; i < node->thread_count; i++) {
+        has = has && (node->threads[i].role != role || worker_is_started(node->threads[i].worker));
+    }
+    return has;
+}
+
 void node_stop(struct node *node)
 {
     if (!node->is_running) {
         return;
     }
-    if (node->network != NULL) {
+    if (node->network != NULL && has_started(node, NODE_ROLE_IO)) {
         network_close(node->network);
     }
     for (size_t i = ORDER_COUNT; i > 0; i--) {

@@ -22,7 +22,7 @@
 
 enum {
     PROGRESS_STAGES_MAX = 32,
-    PROGRESS_SLOTS_MAX = 128,
+    PROGRESS_SLOTS_MAX = 384,
     PROGRESS_INTAKE = 0 /* the stage whose count is messages that went no further */
 };
 

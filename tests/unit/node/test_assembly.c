@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: MIT */
+#include "tests/support/cmocka.h"
+
+#include <string.h>
+#include <unistd.h>
+
+#include "base/rcu.h"
+#include "node/node_private.h"
+
+enum {
+    PATIENCE_S = 60 /* a node that hangs ends the test */
+};
+
+static struct options *make_options(void)
+{
+    static const struct option_spec *const tables[] = {options_of_node, NULL};
+    struct options *options;
+    assert_int_equal(options_create(&options, tables), STATUS_OK);
+    return options;
+}
+
+static void set(struct options *options, const char *name, const char *value)
+{
+    struct options_error error;
+    assert_int_equal(options_set(options, name, value, &error), STATUS_OK);
+}
+
+static void has_room_for_all_lanes_and_filter_threads_that_the_options_allow(void **state)
+{
+    (void)state;
+    struct node *node;
+    struct node_error error;
+    struct node_hooks hooks = {.event = NULL};
+    struct options *options = make_options();
+    set(options, "decode-lanes", "16");
+    set(options, "filter-threads", "16");
+    set(options, "filter-ring", "16");
+    assert_int_equal(node_create(&node, options, &hooks, &error), STATUS_OK);
+    node_destroy(&node);
+    options_destroy(&options);
+}
+
+static enum status refuse_to_start(void *context)
+{
+    (void)context;
+    return STATUS_SYSTEM;
+}
+
+static size_t do_nothing(void *context)
+{
+    (void)context;
+    return 0;
+}
+
+/* The first thread of the role does not start. */
+static void break_role(struct node *node, enum node_role role)
+{
+    static struct parking parking;
+    struct worker_role broken = {
+            .name = "broken", .start = refuse_to_start, .turn = do_nothing, .parking = &parking};
+    struct worker_options options = {.idle = IDLE_PARK, .metrics = node->metrics};
+    size_t i = 0;
+    parking_init(&parking);
+    while (node->threads[i].role != role) {
+        i++;
+    }
+    worker_destroy(&node->threads[i].worker);
+    assert_int_equal(worker_create(&node->threads[i].worker, &broken, &options), STATUS_OK);
+}
+
+static void end_with_broken(enum node_role role)
+{
+    struct node *node;
+    struct node_error error;
+    struct node_hooks hooks = {.has_network = true};
+    struct options *options = make_options();
+    set(options, "archive", "none");
+    set(options, "listen-address", "127.0.0.1");
+    set(options, "tcp-port", "0");
+    set(options, "io-threads", "2");
+    assert_int_equal(node_create(&node, options, &hooks, &error), STATUS_OK);
+    break_role(node, role);
+    alarm(PATIENCE_S);
+    assert_int_equal(node_start(node, &error), STATUS_SYSTEM);
+    node_stop(node);
+    node_destroy(&node);
+    alarm(0);
+    options_destroy(&options);
+}
+
+static void ends_in_order_when_a_thread_before_the_network_does_not_start(void **state)
+{
+    (void)state;
+    end_with_broken(NODE_ROLE_FILTER);
+}
+
+static void ends_in_order_when_a_thread_of_the_network_does_not_start(void **state)
+{
+    (void)state;
+    end_with_broken(NODE_ROLE_IO);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+            cmocka_unit_test(has_room_for_all_lanes_and_filter_threads_that_the_options_allow),
+            cmocka_unit_test(ends_in_order_when_a_thread_before_the_network_does_not_start),
+            cmocka_unit_test(ends_in_order_when_a_thread_of_the_network_does_not_start),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
