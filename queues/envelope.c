@@ -141,3 +141,10 @@ struct envelope *envelope_compact(struct envelope *envelope)
     envelope_unref(envelope);
     return compacted;
 }
+
+size_t envelope_pinned_bytes(const struct envelope *envelope)
+{
+    size_t frame = frame_length(envelope->frame);
+    size_t own = envelope->message.length;
+    return frame_charge(own * 2 < frame ? frame : own) + sizeof(struct envelope);
+}

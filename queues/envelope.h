@@ -85,6 +85,9 @@ void envelope_mark_shared(struct envelope *envelope);
  */
 MUST_USE struct envelope *envelope_compact(struct envelope *CONSUMED envelope);
 
+/* What keeping it costs: its own bytes, or the whole frame where it is the smaller part of it. */
+size_t envelope_pinned_bytes(const struct envelope *envelope);
+
 /* Whether the archive and the sync set may take it. */
 static inline bool envelope_is_archivable(const struct envelope *envelope)
 {

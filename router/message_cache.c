@@ -55,6 +55,12 @@ enum status message_cache_create(
     return STATUS_OK;
 }
 
+/* Small messages cost more for what is around them than for their bytes. */
+static size_t cost_of(const struct envelope *envelope)
+{
+    return envelope_pinned_bytes(envelope) + sizeof(struct entry);
+}
+
 static uint64_t key_of(const uint8_t *id)
 {
     return fast_key_of_bytes(span_of(id, MESSAGE_ID_BYTES));
@@ -107,7 +113,7 @@ static void remove_oldest(struct message_cache *cache)
         cache->newest = NULL;
     }
     cache->count--;
-    cache->bytes -= entry->envelope->message.length;
+    cache->bytes -= cost_of(entry->envelope);
     envelope_unref(entry->envelope);
     memory_free(entry->askers);
     memory_free(entry);
@@ -166,12 +172,12 @@ static void link_as_newest(struct message_cache *cache, struct entry *entry)
     }
     cache->newest = entry;
     cache->count++;
-    cache->bytes += entry->envelope->message.length;
+    cache->bytes += cost_of(entry->envelope);
 }
 
 bool message_cache_add(struct message_cache *cache, struct envelope *envelope)
 {
-    size_t bytes = envelope->message.length;
+    size_t bytes = cost_of(envelope);
     if (bytes > cache->options.bytes_max) {
         return false;
     }

@@ -20,7 +20,7 @@
 struct message_cache_options {
     unsigned history;    /* 6 heartbeats a message is kept */
     unsigned gossip;     /* 3 of them in which it is told of */
-    size_t bytes_max;    /* 32 MiB of messages */
+    size_t bytes_max;    /* 32 MiB of messages with all that they pin */
     unsigned asks_max;   /* 3 times to each peer */
     unsigned askers_max; /* 64 peers a message */
 };

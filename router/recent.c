@@ -3,8 +3,6 @@
 
 #include <stdlib.h>
 
-#include "queues/frame.h"
-
 enum {
     FIRST_CAPACITY = 1024, /* slots of both tables at first, a power of two */
     PROBES_MAX = 64,       /* beyond it a copy falls back to its message id */
@@ -29,14 +27,6 @@ struct recent {
     struct recent_slot *slots;
     struct recent_slot *order;
 };
-
-/* What an envelope pins: its own bytes, or the whole frame where it is the smaller part of it. */
-static size_t pinned_bytes(const struct envelope *envelope)
-{
-    size_t frame = frame_length(envelope->frame);
-    size_t own = envelope->message.length;
-    return frame_charge(own * 2 < frame ? frame : own) + sizeof(struct envelope);
-}
 
 static enum status allocate_tables(struct recent *recent, size_t capacity)
 {
@@ -104,7 +94,7 @@ static void drop_oldest(struct recent *recent)
     struct recent_slot oldest = recent->order[recent->head];
     recent->head = (recent->head + 1) & (recent->capacity - 1);
     recent->count--;
-    recent->bytes -= pinned_bytes(oldest.envelope);
+    recent->bytes -= envelope_pinned_bytes(oldest.envelope);
     unplace(recent, oldest.key, oldest.envelope);
     envelope_unref(oldest.envelope);
 }
@@ -169,7 +159,7 @@ struct envelope *recent_find(
 
 void recent_add(struct recent *recent, struct envelope *envelope, uint64_t key)
 {
-    size_t bytes = pinned_bytes(envelope);
+    size_t bytes = envelope_pinned_bytes(envelope);
     if (bytes > recent->limit_bytes) {
         return;
     }
