@@ -6,11 +6,24 @@
 #include "base/metrics.h"
 #include "hash/fast_key.h"
 
+/*
+ * Ordering:
+ *
+ *   GAP  release store that lets a gap go -> acquire compare-exchange that takes hold of it. Who holds
+ *        it sees the times as the other one left them.
+ */
+enum gap_state {
+    GAP_EMPTY,
+    GAP_NOTED,
+    GAP_HELD
+};
+
 void dispatcher_init(struct dispatcher *dispatcher)
 {
     memset(dispatcher, 0, sizeof(*dispatcher));
-    atomic_init(&dispatcher->sync_gap.from_ns, INT64_MAX);
-    atomic_init(&dispatcher->sync_gap.to_ns, INT64_MIN);
+    for (size_t i = 0; i < DISPATCHER_GAPS; i++) {
+        atomic_init(&dispatcher->sync_gaps[i].state, GAP_EMPTY);
+    }
 }
 
 /* Refused or dropped: the stage is done with it. */
@@ -43,15 +56,33 @@ static void offer_archive(struct dispatcher *dispatcher, struct envelope *envelo
             LEDGER_ARCHIVE_ARCHIVE_UNAVAILABLE);
 }
 
-/* GAP: the release store of to_ns -> the acquire exchange of to_ns in take_gap; from_ns is seen too. */
-static void record_gap(struct dispatcher_gap *gap, int64_t timestamp_ns)
+static bool try_hold(struct dispatcher_gap *gap, int state)
 {
-    /* relaxed: from_ns only ever falls between two takes, and to_ns below orders it */
-    if (timestamp_ns < atomic_load_explicit(&gap->from_ns, memory_order_relaxed)) {
-        atomic_store_explicit(&gap->from_ns, timestamp_ns, memory_order_relaxed);
-    }
-    if (timestamp_ns > atomic_load_explicit(&gap->to_ns, memory_order_relaxed)) {
-        atomic_store_explicit(&gap->to_ns, timestamp_ns, memory_order_release); /* GAP */
+    return atomic_compare_exchange_strong_explicit(
+            &gap->state, &state, GAP_HELD, memory_order_acquire, memory_order_relaxed); /* GAP */
+}
+
+static void let_go(struct dispatcher_gap *gap, int state)
+{
+    atomic_store_explicit(&gap->state, state, memory_order_release); /* GAP */
+}
+
+static void record_gap(struct dispatcher *dispatcher, int64_t timestamp_ns)
+{
+    /* Ends because the sync worker holds one gap at most, and each time another one only by taking it. */
+    for (size_t i = 0;; i = (i + 1) % DISPATCHER_GAPS) {
+        struct dispatcher_gap *gap = &dispatcher->sync_gaps[i];
+        if (try_hold(gap, GAP_NOTED)) {
+            gap->from_ns = timestamp_ns < gap->from_ns ? timestamp_ns : gap->from_ns;
+            gap->to_ns = timestamp_ns > gap->to_ns ? timestamp_ns : gap->to_ns;
+        } else if (try_hold(gap, GAP_EMPTY)) {
+            gap->from_ns = timestamp_ns;
+            gap->to_ns = timestamp_ns;
+        } else {
+            continue;
+        }
+        let_go(gap, GAP_NOTED);
+        return;
     }
 }
 
@@ -71,7 +102,7 @@ static void offer_sync(struct dispatcher *dispatcher, const struct envelope *env
     };
     memcpy(record.hash, envelope->hash, sizeof(record.hash));
     if (!id_ring_try_push(dispatcher->sync, &record)) {
-        record_gap(&dispatcher->sync_gap, envelope->timestamp_ns);
+        record_gap(dispatcher, envelope->timestamp_ns);
         finish(dispatcher, dispatcher->slot_sync, LEDGER_SYNC_RING_FULL);
     }
 }
@@ -165,19 +196,16 @@ void dispatcher_flush(struct dispatcher *dispatcher)
 
 bool dispatcher_take_gap(struct dispatcher *dispatcher, int64_t *from_ns, int64_t *to_ns)
 {
-    struct dispatcher_gap *gap = &dispatcher->sync_gap;
-    *to_ns = atomic_exchange_explicit(&gap->to_ns, INT64_MIN, memory_order_acquire); /* GAP */
-    /* relaxed: see below */
-    *from_ns = atomic_exchange_explicit(&gap->from_ns, INT64_MAX, memory_order_relaxed);
-    if (*from_ns == INT64_MAX && *to_ns == INT64_MIN) {
-        return false;
+    for (size_t i = 0; i < DISPATCHER_GAPS; i++) {
+        struct dispatcher_gap *gap = &dispatcher->sync_gaps[i];
+        /* relaxed: a look that spares the lane's line; what is noted later is found by a later call */
+        if (atomic_load_explicit(&gap->state, memory_order_relaxed) == GAP_NOTED &&
+                try_hold(gap, GAP_NOTED)) {
+            *from_ns = gap->from_ns;
+            *to_ns = gap->to_ns;
+            let_go(gap, GAP_EMPTY);
+            return true;
+        }
     }
-    /* The lane was between its two stores: the end that is there stands for both, and the other one
-     * comes with the next call in the same way. */
-    if (*from_ns > *to_ns) {
-        int64_t there = *to_ns == INT64_MIN ? *from_ns : *to_ns;
-        *from_ns = there;
-        *to_ns = there;
-    }
-    return true;
+    return false;
 }

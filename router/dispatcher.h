@@ -27,17 +27,20 @@
 
 enum {
     DISPATCHER_FILTERS_MAX = 16,
+    DISPATCHER_GAPS = 2,
     DISPATCHER_BEHIND_FROM = 2, /* half of ring or budget: the spill thread begins */
     DISPATCHER_BEHIND_UNTIL = 4 /* a quarter: it leaves the rest to the archive thread */
 };
 
 /*
- * The times of ids that found the sync ring full, for the sync worker to mark as incomplete: written
- * by the lane, taken by the sync worker. Empty when from > to.
+ * The times of ids that found the sync ring full, for the sync worker to mark as incomplete: noted by
+ * the lane, taken by the sync worker. Whoever looks at one holds it; the sync worker holds one at a
+ * time, so the lane always finds another.
  */
 struct dispatcher_gap {
-    _Atomic int64_t from_ns;
-    _Atomic int64_t to_ns;
+    atomic_int state; /* enum gap_state of dispatcher.c */
+    int64_t from_ns;
+    int64_t to_ns;
 };
 
 /* Rings that are NULL belong to stages that are switched off. */
@@ -56,7 +59,7 @@ struct dispatcher {
     size_t slot_event;
     size_t slot_filters[DISPATCHER_FILTERS_MAX];
 
-    struct dispatcher_gap sync_gap;
+    struct dispatcher_gap sync_gaps[DISPATCHER_GAPS];
     bool has_pushed; /* since the last flush */
 };
 
@@ -78,5 +81,5 @@ void dispatcher_publish(struct dispatcher *dispatcher, struct envelope *CONSUMED
 /* Wakes the stages that have got something since the last flush. Once a turn. */
 void dispatcher_flush(struct dispatcher *dispatcher);
 
-/* The times lost since the last call; false when there are none. Thread: the sync worker. */
+/* Times lost that no call has given yet; false when there are none. Thread: the sync worker. */
 MUST_USE bool dispatcher_take_gap(struct dispatcher *dispatcher, int64_t *from_ns, int64_t *to_ns);

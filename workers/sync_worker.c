@@ -30,7 +30,7 @@ static void note_gaps(struct sync_worker *worker)
     for (size_t lane = 0; lane < worker->lane_count; lane++) {
         int64_t from_ns;
         int64_t to_ns;
-        if (dispatcher_take_gap(worker->dispatchers[lane], &from_ns, &to_ns)) {
+        while (dispatcher_take_gap(worker->dispatchers[lane], &from_ns, &to_ns)) {
             sync_set_mark_incomplete(worker->set, from_ns, to_ns);
         }
     }
@@ -48,8 +48,9 @@ static size_t turn(void *context)
             count++;
         }
     }
+    /* Also without ids: the last ones may have been lost. */
+    note_gaps(worker);
     if (count > 0) {
-        note_gaps(worker);
         progress_add(worker->progress, worker->progress_slot, count);
         progress_wake(worker->progress);
     }
