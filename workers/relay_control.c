@@ -4,8 +4,17 @@
 #include <stdlib.h>
 
 enum {
-    IDS_PER_RPC_MAX = 4000 /* 34 bytes each: below the 153,600 bytes that others take in one RPC */
+    RPC_BYTES_MAX = 150000, /* below the 153,600 bytes that others take in one RPC */
+    ID_BYTES = 2 + MESSAGE_ID_BYTES,
+    ENTRY_BYTES = 32 /* of tags, lengths and numbers, at most */
 };
+
+/* What it adds to an RPC, at most. */
+static size_t bytes_of(const struct mesh_action *action)
+{
+    size_t topic = action->topic != NULL ? action->topic->name.length : 0;
+    return ENTRY_BYTES + topic + action->id_count * ID_BYTES;
+}
 
 static bool is_control(const struct mesh_action *action)
 {
@@ -48,11 +57,11 @@ bool relay_control_next(struct relay_control *control, uint64_t *peer)
     control->first = control->next;
     *peer = actions->list[control->first].peer;
     size_t end = control->first;
-    size_t ids = 0;
+    size_t bytes = 0;
     while (end < actions->count && is_control(&actions->list[end]) &&
             actions->list[end].peer == *peer) {
-        ids += actions->list[end].id_count;
-        if (ids > IDS_PER_RPC_MAX && end > control->first) {
+        bytes += bytes_of(&actions->list[end]);
+        if (bytes > RPC_BYTES_MAX && end > control->first) {
             break;
         }
         end++;
