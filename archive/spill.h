@@ -13,7 +13,7 @@
  * by its hash.
  *
  * Ownership:  records and their bytes are copied to the file; what peek shows is the spill's.
- * Thread:     the archive worker.
+ * Thread:     one at a time (callers lock), except sync. What peek shows may be read without the lock.
  */
 
 #include <stdbool.h>
@@ -51,7 +51,7 @@ uint64_t spill_bytes(const struct spill *spill);
 
 /*
  * The first records, up to capacity and to about max_bytes, at least one if there is any; good until
- * the next call. STATUS_DAMAGED when the first one cannot be read: only spill_abandon helps.
+ * the next peek, discard, abandon or close, whatever is pushed meanwhile. STATUS_DAMAGED when the first one cannot be read: only spill_abandon helps.
  */
 MUST_USE enum status spill_peek(struct spill *spill, struct archive_record records[],
         size_t capacity, size_t max_bytes, size_t *count);

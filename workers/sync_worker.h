@@ -3,7 +3,7 @@
 
 /*
  * The sync role: owner of the set of (timestamp, hash) that store-sync compares. It takes ids from
- * the lanes' rings, prunes what has left the range, and notes the times whose ids were lost.
+ * the lanes' rings and notes the times whose ids were lost; at the set's limit the oldest ids go.
  */
 
 #include <stddef.h>

@@ -138,6 +138,24 @@ static void shows_the_same_records_until_they_are_discarded(void **state)
     assert_int_equal(spill_count(place->spill), 3);
 }
 
+static void what_was_shown_stays_good_while_others_are_pushed(void **state)
+{
+    struct spill_place *place = *state;
+    struct archive_record records[8];
+    size_t shown = 0;
+    assert_int_equal(push(place->spill, 0), STATUS_OK);
+    assert_int_equal(push(place->spill, 1), STATUS_OK);
+    assert_int_equal(spill_peek(place->spill, records, 8, 1 << 20, &shown), STATUS_OK);
+    for (unsigned i = 2; i < 200; i++) {
+        assert_int_equal(push(place->spill, i), STATUS_OK);
+    }
+    assert_int_equal(shown, 2);
+    assert_record(&records[0], 0);
+    assert_record(&records[1], 1);
+    spill_discard(place->spill, shown);
+    take(place->spill, 2, 198, 64);
+}
+
 static void has_what_waited_after_a_restart(void **state)
 {
     struct spill_place *place = *state;
@@ -287,6 +305,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
             CASE(gives_back_in_order_what_was_pushed),
             CASE(shows_the_same_records_until_they_are_discarded),
+            CASE(what_was_shown_stays_good_while_others_are_pushed),
             CASE(has_what_waited_after_a_restart),
             CASE(begins_the_file_again_when_it_is_drained),
             CASE(refuses_what_is_beyond_its_limit_and_takes_it_when_there_is_room),
