@@ -11,10 +11,6 @@
 #include "base/rcu.h"
 #include "node/node_private.h"
 
-enum {
-    CACHE_SHARE = 8 /* the mesh's cache may take that part of the memory budget at most */
-};
-
 static enum status explain(struct node_error *error, enum status status, const char *what)
 {
     if (status != STATUS_OK && error->text[0] == '\0') {
@@ -68,7 +64,6 @@ static enum status open_spill(
     return status;
 }
 
-/* The mesh's cache is part of the frames in flight, as the lane's recent messages are. */
 static enum status make_relay(struct node *node, size_t index)
 {
     struct node_lane *lane = &node->lanes[index];
@@ -82,10 +77,7 @@ static enum status make_relay(struct node *node, size_t index)
         return STATUS_OK;
     }
     options.scores.colocation_threshold = node->settings.colocation_limit;
-    size_t share = node->settings.budget_bytes / CACHE_SHARE / node->settings.lane_count;
-    if (options.mesh.cache_bytes_max > share) {
-        options.mesh.cache_bytes_max = share;
-    }
+    options.mesh.cache_bytes_max = node->settings.relay_cache_bytes;
     if (getrandom(&options.mesh.seed, sizeof(options.mesh.seed), 0) !=
             (ssize_t)sizeof(options.mesh.seed)) {
         return STATUS_SYSTEM;
@@ -128,7 +120,7 @@ static enum status make_filter(struct node *node, size_t index)
     struct node_filter *filter = &node->filters[index];
     enum status status = inbox_create(&filter->requests);
     if (status == STATUS_OK) {
-        status = subscriptions_create(&filter->subscriptions, &subscriptions_defaults);
+        status = subscriptions_create(&filter->subscriptions, &node->settings.filter);
     }
     return status;
 }

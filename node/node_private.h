@@ -70,8 +70,10 @@ struct node_settings {
     size_t archive_batch;
     size_t budget_bytes;
     size_t colocation_limit;
+    size_t relay_cache_bytes; /* of each lane */
     enum idle_strategy idle;
     struct lane_options lane;
+    struct subscriptions_options filter;
 };
 
 struct node {

@@ -11,8 +11,10 @@
 
 enum {
     RECENT_SHARE = 4, /* recent messages may take that part of the memory budget at most */
-    TIMESTAMP_TOLERANCE_S = 20
+    CACHE_SHARE = 8   /* and the mesh's cache that part */
 };
+
+_Static_assert(ARCHIVE_BATCH_MAX == 4096, "the range of --archive-batch");
 
 static enum status read_ring(
         size_t *out, const struct options *options, const char *name, struct node_error *error)
@@ -39,19 +41,38 @@ static enum status read_idle(
     return STATUS_OK;
 }
 
+/* What is kept under a cap of its own is part of the frames in flight, and must leave them room. */
+static size_t read_cap(const struct node_settings *settings, const struct options *options,
+        const char *name, size_t budget_share)
+{
+    size_t cap = (size_t)options_number(options, name);
+    size_t share = settings->budget_bytes / budget_share / settings->lane_count;
+    return cap < share ? cap : share;
+}
+
 static void read_lane(struct node_settings *out, const struct options *options)
 {
-    size_t share = out->budget_bytes / RECENT_SHARE / out->lane_count;
-    size_t recent = (size_t)options_number(options, "recent-limit");
     out->lane = (struct lane_options){
             .max_message_bytes = (size_t)options_number(options, "max-msg-size"),
-            .recent_limit_bytes = recent < share ? recent : share,
+            .recent_limit_bytes = read_cap(out, options, "recent-limit", RECENT_SHARE),
             .seen_limit_bytes = (size_t)options_number(options, "seen-limit"),
             .seen_window_ns = options_number(options, "seen-window") * NANOSECONDS_PER_MILLISECOND,
-            .timestamp_tolerance_ns = (uint64_t)TIMESTAMP_TOLERANCE_S * NANOSECONDS_PER_SECOND,
+            .timestamp_tolerance_ns =
+                    options_number(options, "timestamp-tolerance") * NANOSECONDS_PER_MILLISECOND,
             .refuses_timestamps = false,
             .has_message_ids = options_flag(options, "relay"),
     };
+}
+
+/* Each filter thread serves its part of the subscribers. */
+static void read_filter(struct node_settings *out, const struct options *options)
+{
+    size_t peers = (size_t)options_number(options, "filter-max-peers-to-serve");
+    out->filter = subscriptions_defaults;
+    out->filter.peers_max = (peers + out->filter_count - 1) / out->filter_count;
+    out->filter.criteria_per_peer_max = (size_t)options_number(options, "filter-max-criteria");
+    out->filter.expiry_ns =
+            options_number(options, "filter-subscription-timeout") * NANOSECONDS_PER_MILLISECOND;
 }
 
 enum status node_settings_read(
@@ -65,7 +86,9 @@ enum status node_settings_read(
     out->archive_batch = (size_t)options_number(options, "archive-batch");
     out->budget_bytes = (size_t)options_number(options, "memory-budget");
     out->colocation_limit = (size_t)options_number(options, "ip-colocation-limit");
+    out->relay_cache_bytes = read_cap(out, options, "relay-cache-limit", CACHE_SHARE);
     read_lane(out, options);
+    read_filter(out, options);
     enum status status = read_idle(&out->idle, options, error);
     if (status == STATUS_OK) {
         status = read_ring(&out->archive_ring, options, "archive-ring", error);

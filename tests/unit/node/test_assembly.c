@@ -40,6 +40,35 @@ static void has_room_for_all_lanes_and_filter_threads_that_the_options_allow(voi
     options_destroy(&options);
 }
 
+static void limits_come_from_the_options(void **state)
+{
+    (void)state;
+    struct node *node;
+    struct node_error error;
+    struct node_hooks hooks = {.event = NULL};
+    struct options *options = make_options();
+    set(options, "decode-lanes", "2");
+    set(options, "filter-threads", "3");
+    set(options, "filter-max-peers-to-serve", "10");
+    set(options, "filter-max-criteria", "7");
+    set(options, "filter-subscription-timeout", "90s");
+    set(options, "timestamp-tolerance", "5s");
+    set(options, "seen-window", "30s");
+    set(options, "memory-budget", "16MiB");
+    set(options, "relay-cache-limit", "1MiB");
+    assert_int_equal(node_create(&node, options, &hooks, &error), STATUS_OK);
+    const struct node_settings *settings = &node->settings;
+    assert_int_equal(settings->filter.peers_max, 4);
+    assert_int_equal(settings->filter.criteria_per_peer_max, 7);
+    assert_int_equal(settings->filter.expiry_ns, UINT64_C(90000000000));
+    assert_int_equal(settings->lane.timestamp_tolerance_ns, UINT64_C(5000000000));
+    assert_int_equal(settings->lane.seen_window_ns, UINT64_C(30000000000));
+    assert_int_equal(settings->relay_cache_bytes, 1 << 20);
+    assert_int_equal(settings->lane.recent_limit_bytes, 2 << 20); /* a quarter of the budget */
+    node_destroy(&node);
+    options_destroy(&options);
+}
+
 static enum status refuse_to_start(void *context)
 {
     (void)context;
@@ -104,6 +133,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
             cmocka_unit_test(has_room_for_all_lanes_and_filter_threads_that_the_options_allow),
+            cmocka_unit_test(limits_come_from_the_options),
             cmocka_unit_test(ends_in_order_when_a_thread_before_the_network_does_not_start),
             cmocka_unit_test(ends_in_order_when_a_thread_of_the_network_does_not_start),
     };
