@@ -26,15 +26,35 @@ void channel_end(struct channel *channel, enum status reason)
     channel->events->closed(channel->context, reason);
 }
 
+/*
+ * Cuts what fits in one record off the front of bytes. OpenSSL's memory between the socket and us
+ * never shrinks, so it is given only so much at a time.
+ */
+static struct span take_slice(struct span *bytes)
+{
+    struct span slice = *bytes;
+    if (slice.length <= TLS_RECORD_BYTES) {
+        *bytes = span_of(NULL, 0);
+        return slice;
+    }
+    slice.length = TLS_RECORD_BYTES;
+    bytes->bytes += TLS_RECORD_BYTES;
+    bytes->length -= TLS_RECORD_BYTES;
+    return slice;
+}
+
 static enum status encrypt(struct channel *channel, struct span plaintext)
 {
-    enum status status = tls_session_write(channel->tls, plaintext);
     uint8_t record[TLS_RECORD_BYTES];
-    size_t n;
-    while (status == STATUS_OK &&
-            (n = tls_session_take_output(channel->tls, record, sizeof(record))) > 0) {
-        status = channel_socket_queue(channel, span_of(record, n));
-    }
+    enum status status;
+    do {
+        size_t n;
+        status = tls_session_write(channel->tls, take_slice(&plaintext));
+        while (status == STATUS_OK &&
+                (n = tls_session_take_output(channel->tls, record, sizeof(record))) > 0) {
+            status = channel_socket_queue(channel, span_of(record, n));
+        }
+    } while (status == STATUS_OK && plaintext.length > 0);
     return status == STATUS_OK && !channel->is_corked ? channel_socket_flush(channel) : status;
 }
 
@@ -175,7 +195,7 @@ static enum status go_on_with_tls(struct channel *channel)
     return STATUS_OK;
 }
 
-static enum status receive_tls(struct channel *channel, struct span bytes)
+static enum status receive_tls_slice(struct channel *channel, struct span bytes)
 {
     enum status status = tls_session_feed(channel->tls, bytes);
     if (status == STATUS_OK && channel->state == CHANNEL_TLS) {
@@ -190,6 +210,16 @@ static enum status receive_tls(struct channel *channel, struct span bytes)
             break;
         }
         receive_plain(channel, span_of(plain, n));
+    }
+    return status;
+}
+
+static enum status receive_tls(struct channel *channel, struct span bytes)
+{
+    enum status status = STATUS_OK;
+    while (status == STATUS_OK && bytes.length > 0 && !channel->is_detached &&
+            channel->state != CHANNEL_ENDED) {
+        status = receive_tls_slice(channel, take_slice(&bytes));
     }
     return status;
 }
