@@ -46,7 +46,8 @@ static void fill_options(struct net_switch *net_switch, const struct switch_opti
 static void fit_descriptors(struct switch_options *options)
 {
     struct rlimit limit;
-    size_t wanted = options->connections_max + options->upgrades_max + SWITCH_DESCRIPTORS_RESERVED;
+    size_t reserved = SWITCH_DESCRIPTORS_RESERVED + options->loop_count * IO_LOOP_LINGERING_MAX;
+    size_t wanted = options->connections_max + options->upgrades_max + reserved;
     if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) {
         return;
     }
@@ -59,9 +60,7 @@ static void fit_descriptors(struct switch_options *options)
     if (limit.rlim_cur >= wanted) {
         return;
     }
-    size_t left = limit.rlim_cur > 2 * SWITCH_DESCRIPTORS_RESERVED
-                          ? limit.rlim_cur - SWITCH_DESCRIPTORS_RESERVED
-                          : SWITCH_DESCRIPTORS_RESERVED;
+    size_t left = limit.rlim_cur > 2 * reserved ? limit.rlim_cur - reserved : limit.rlim_cur / 2;
     size_t upgrades = left / 4 < options->upgrades_max ? left / 4 : options->upgrades_max;
     size_t connections =
             left - upgrades < options->connections_max ? left - upgrades : options->connections_max;

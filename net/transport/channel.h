@@ -52,7 +52,7 @@ MUST_USE enum status channel_accept(
 MUST_USE enum status channel_dial(struct channel **out, const struct multiaddr_endpoint *endpoint,
         const struct channel_options *options);
 
-/* Lets what was written leave for up to a second, then closes. */
+/* Lets what was written leave for up to a second, then closes; at once when too many do so. */
 void channel_close(struct channel **channel);
 void channel_abort(struct channel **channel);
 

@@ -227,6 +227,9 @@ void channel_socket_close(struct channel *channel)
     }
     channel->is_closing = true;
     channel->is_reading = false;
+    if (channel->is_lingering) {
+        io_loop_end_linger(channel->loop);
+    }
     channel_dial_cancel(channel);
     if (channel->is_timer_live) {
         uv_close((uv_handle_t *)&channel->timer, on_timer_closed);
@@ -258,6 +261,10 @@ static void on_shut_down(uv_shutdown_t *request, int result)
 void channel_socket_linger(struct channel *channel)
 {
     if (channel->is_closing || channel->is_lingering) {
+        return;
+    }
+    if (!io_loop_try_begin_linger(channel->loop)) {
+        channel_socket_close(channel);
         return;
     }
     channel->is_lingering = true;

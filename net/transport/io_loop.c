@@ -14,6 +14,7 @@ struct io_loop {
     uv_async_t wake;
     struct inbox *inbox;
     unsigned index;
+    unsigned lingering_count;
     size_t in_flight_bytes;
     uint8_t *input;
     uint8_t *output;
@@ -176,6 +177,21 @@ uint8_t *io_loop_input_buffer(struct io_loop *loop)
 uint8_t *io_loop_output_buffer(struct io_loop *loop)
 {
     return loop->output;
+}
+
+bool io_loop_try_begin_linger(struct io_loop *loop)
+{
+    if (loop->lingering_count == IO_LOOP_LINGERING_MAX) {
+        return false;
+    }
+    loop->lingering_count++;
+    return true;
+}
+
+void io_loop_end_linger(struct io_loop *loop)
+{
+    assert(loop->lingering_count > 0);
+    loop->lingering_count--;
 }
 
 size_t io_loop_bytes_in_flight(const struct io_loop *loop)

@@ -23,7 +23,8 @@
 #include "queues/inbox.h"
 
 enum {
-    IO_LOOP_BUFFER_BYTES = 256 * 1024
+    IO_LOOP_BUFFER_BYTES = 256 * 1024,
+    IO_LOOP_LINGERING_MAX = 64
 };
 
 /* Something to be done on the io thread; embedded in whoever asks for it. */
@@ -66,6 +67,14 @@ uv_loop_t *BORROWED io_loop_uv(struct io_loop *loop);
 /* IO_LOOP_BUFFER_BYTES, each; what is in them is valid only inside one callback. */
 uint8_t *BORROWED io_loop_input_buffer(struct io_loop *loop);
 uint8_t *BORROWED io_loop_output_buffer(struct io_loop *loop);
+
+/*
+ * Sockets that nobody owns any more and that still wait for the peer to take what was sent last.
+ * False when there are as many as may be (IO_LOOP_LINGERING_MAX): peers that are refused and do not
+ * leave must not use up the descriptors.
+ */
+MUST_USE bool io_loop_try_begin_linger(struct io_loop *loop);
+void io_loop_end_linger(struct io_loop *loop);
 
 /* Bytes that sockets of this loop could not send yet. */
 size_t io_loop_bytes_in_flight(const struct io_loop *loop);
