@@ -29,7 +29,9 @@ struct exchange_server {
     const char *id;
     size_t request_max;   /* bytes; longer ones reset the stream */
     unsigned inbound_max; /* streams of a connection; 0: EXCHANGE_INBOUND_MAX */
-    uint64_t timeout_ms;  /* for the answer, and for the peer to take it; 0: EXCHANGE_TIMEOUT_MS */
+    /* From the first byte of the request to its last, then for the answer, then for the peer to take
+     * it; 0: EXCHANGE_TIMEOUT_MS. */
+    uint64_t timeout_ms;
 
     /* Answers now or later; request is valid until then. */
     void (*requested)(void *context, struct exchange *exchange, struct span request);

@@ -43,14 +43,19 @@ static size_t on_reserve(struct stream *stream, size_t wanted, uint8_t **to)
 static void on_commit(struct stream *stream, size_t n)
 {
     struct exchange *exchange = stream_context(stream);
+    bool is_first = exchange->reader.header_length == 0;
     stream_consumed(stream, n);
     enum status status = prefixed_reader_commit(&exchange->reader, n);
     if (status != STATUS_OK) {
         stream_reset(stream, status);
         return;
     }
-    stream_set_timeout(stream, timeout_of(exchange->server));
-    if (prefixed_reader_is_done(&exchange->reader)) {
+    bool is_done = prefixed_reader_is_done(&exchange->reader);
+    if (is_first || is_done) {
+        /* Once for the whole request, however slowly it trickles in, and once for its answer. */
+        stream_set_timeout(stream, timeout_of(exchange->server));
+    }
+    if (is_done) {
         exchange->is_requested = true;
         exchange->server->requested(
                 exchange->server->context, exchange, prefixed_reader_message(&exchange->reader));

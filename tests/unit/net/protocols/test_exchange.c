@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include "base/clock.h"
 #include "net/protocols/exchange.h"
 #include "net/protocols/ping.h"
 #include "tests/unit/net/switch/test_node.h"
@@ -234,6 +235,64 @@ static void a_request_whose_asker_leaves_is_abandoned(void **state)
     test_nodes_fini(pair.nodes, 2);
 }
 
+/* Sends a request of a thousand bytes, one of them every DRIP_MS. */
+enum {
+    DRIP_MS = 20
+};
+
+struct dripper {
+    struct pair *pair;
+    struct stream *stream;
+    uint64_t next_ns;
+    bool is_closed;
+};
+
+static enum status on_drip_opened(struct stream *stream)
+{
+    struct dripper *dripper = stream_context(stream);
+    dripper->stream = stream;
+    return stream_write_copy(stream, span_of("\xe8\x07", 2));
+}
+
+static void on_drip_closed(struct stream *stream, enum status reason)
+{
+    (void)reason;
+    struct dripper *dripper = stream_context(stream);
+    dripper->stream = NULL;
+    dripper->is_closed = true;
+}
+
+static bool has_dripped_out(void *context)
+{
+    struct dripper *dripper = context;
+    uint64_t now_ns = clock_monotonic_ns();
+    if (dripper->stream != NULL && now_ns >= dripper->next_ns) {
+        enum status status = stream_write_copy(dripper->stream, span_of("x", 1));
+        (void)status;
+        dripper->next_ns = now_ns + DRIP_MS * NANOSECONDS_PER_MILLISECOND;
+        io_loop_wake(dripper->pair->a.loop);
+    }
+    return dripper->is_closed || dripper->pair->serving.requests > 0;
+}
+
+static void a_request_that_trickles_in_has_one_deadline(void **state)
+{
+    (void)state;
+    static const struct stream_events events = {.opened = on_drip_opened, .closed = on_drip_closed};
+    struct pair pair;
+    struct dripper dripper = {.pair = &pair};
+    init_pair(&pair);
+    pair.server.timeout_ms = 300;
+    struct stream_request request = {
+            .protocols = ids, .protocol_count = 1, .events = &events, .context = &dripper};
+    assert_int_equal(connection_open_stream(pair.a.last_connection, &request, NULL), STATUS_OK);
+    io_loop_wake(pair.a.loop);
+    test_nodes_run(pair.nodes, 2, has_dripped_out, &dripper);
+    assert_int_equal(pair.serving.requests, 0);
+    assert_true(dripper.is_closed);
+    test_nodes_fini(pair.nodes, 2);
+}
+
 static void a_protocol_that_nobody_serves_is_reported(void **state)
 {
     (void)state;
@@ -333,6 +392,7 @@ int main(void)
             cmocka_unit_test(a_refused_request_fails_for_the_one_who_asked),
             cmocka_unit_test(an_answer_may_come_later),
             cmocka_unit_test(a_request_whose_asker_leaves_is_abandoned),
+            cmocka_unit_test(a_request_that_trickles_in_has_one_deadline),
             cmocka_unit_test(a_protocol_that_nobody_serves_is_reported),
             cmocka_unit_test(a_hundred_pings_are_answered_on_one_stream),
             cmocka_unit_test(what_is_pushed_is_taken),
