@@ -152,7 +152,7 @@ static void on_left(void *context, const struct switch_peer *left, enum close_re
     }
     if (peer != NULL && peer->connection == left->connection) {
         peer->connection = 0;
-        peer_store_failed(manager->store, peer, now_of(manager));
+        peer_store_lost(manager->store, peer, now_of(manager));
     }
     dial_what_is_due(manager);
 }

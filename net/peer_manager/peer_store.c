@@ -185,9 +185,16 @@ void peer_store_failed(struct peer_store *store, struct peer_record *peer, uint6
     }
 }
 
+void peer_store_lost(struct peer_store *store, struct peer_record *peer, uint64_t now_ms)
+{
+    if (now_ms - peer->heard_ms >= PEER_SHORT_MS) {
+        peer->failures = 0;
+    }
+    peer_store_failed(store, peer, now_ms);
+}
+
 void peer_store_succeeded(struct peer_record *peer, uint64_t now_ms)
 {
-    peer->failures = 0;
     peer->heard_ms = now_ms;
     peer->is_dialling = false;
 }

@@ -19,7 +19,8 @@
 
 enum {
     PEER_ADDRESSES_MAX = 8,
-    PEER_STORE_CAPACITY = 1000
+    PEER_STORE_CAPACITY = 1000,
+    PEER_SHORT_MS = 60 * 1000 /* a connection that did not last so long was a failure, too */
 };
 
 struct peer_record {
@@ -29,7 +30,7 @@ struct peer_record {
     size_t next_address; /* of the next attempt */
     uint64_t due_ms;     /* not dialled before */
     uint64_t heard_ms;   /* last connected, or added */
-    unsigned failures;   /* since the last success */
+    unsigned failures;   /* since the last connection that was not short */
     uint64_t connection; /* 0: none */
     bool is_static;      /* always wanted, never forgotten */
     bool is_outbound;    /* of the connection */
@@ -62,8 +63,11 @@ struct peer_record *BORROWED peer_store_find(
 size_t peer_store_count(const struct peer_store *store);
 struct peer_record *BORROWED peer_store_at(const struct peer_store *store, size_t i);
 
-/* An attempt failed or a connection was lost: the next one comes after a jittered backoff. */
+/* An attempt failed: the next one comes after a jittered backoff. */
 void peer_store_failed(struct peer_store *store, struct peer_record *peer, uint64_t now_ms);
+
+/* A connection was lost. A peer that always lets us in and throws us out is dialled ever less. */
+void peer_store_lost(struct peer_store *store, struct peer_record *peer, uint64_t now_ms);
 void peer_store_succeeded(struct peer_record *peer, uint64_t now_ms);
 
 /*

@@ -98,8 +98,27 @@ static void the_backoff_doubles_with_jitter_up_to_its_maximum(void **state)
     }
     assert_int_not_equal(seen, 0);
     peer_store_succeeded(peer, 5);
-    peer_store_failed(store, peer, 0);
-    assert_true(peer->due_ms <= FIRST_MS);
+    peer_store_lost(store, peer, 5 + PEER_SHORT_MS);
+    assert_true(peer->due_ms <= 5 + PEER_SHORT_MS + FIRST_MS);
+    peer_store_destroy(&store);
+}
+
+static void the_backoff_grows_with_connections_that_are_lost_at_once(void **state)
+{
+    (void)state;
+    struct peer_store *store = create_store(4);
+    struct peer_id id;
+    struct peer_record *peer = add_peer(store, &id, true, 0);
+    uint64_t now_ms = 0;
+    size_t attempts = 0;
+    while (now_ms < 10 * MAX_MS) {
+        peer_store_succeeded(peer, now_ms);
+        peer_store_lost(store, peer, now_ms + 1);
+        now_ms = peer->due_ms;
+        attempts++;
+    }
+    /* Seven doublings up to the maximum, and then one in half of it at most. */
+    assert_true(attempts <= 7 + 2 * 10);
     peer_store_destroy(&store);
 }
 
@@ -174,6 +193,7 @@ int main(void)
             cmocka_unit_test(an_address_without_a_peer_is_refused),
             cmocka_unit_test(addresses_of_one_peer_are_kept_together_and_bounded),
             cmocka_unit_test(the_backoff_doubles_with_jitter_up_to_its_maximum),
+            cmocka_unit_test(the_backoff_grows_with_connections_that_are_lost_at_once),
             cmocka_unit_test(each_attempt_takes_the_next_address),
             cmocka_unit_test(static_peers_are_dialled_first_and_others_only_when_wanted),
             cmocka_unit_test(a_full_store_forgets_the_least_promising_peer_and_never_a_static_one),
