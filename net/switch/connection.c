@@ -188,7 +188,9 @@ void connection_tick(struct connection *connection, uint64_t now_ms)
 {
     const struct net_switch *net_switch = connection->shard->net_switch;
     if (connection->deadline_ms != 0 && now_ms >= connection->deadline_ms) {
-        connection_fail(connection, CLOSE_UPGRADE_TIMED_OUT, STATUS_TIMED_OUT);
+        bool is_unanswered = connection->is_outbound && connection->state == CONNECTION_OPENING;
+        connection_fail(connection, is_unanswered ? CLOSE_UNREACHABLE : CLOSE_UPGRADE_TIMED_OUT,
+                STATUS_TIMED_OUT);
         return;
     }
     if (connection->muxer == NULL || connection->state >= CONNECTION_CLOSING) {

@@ -59,5 +59,8 @@ struct stream_request {
 MUST_USE enum status connection_open_stream(struct connection *connection,
         const struct stream_request *request, struct stream **BORROWED out);
 
-/* After what is queued has left, or a few seconds. `disconnected` comes at once. */
+/*
+ * Once what is queued has left, or after a few seconds; `disconnected` comes then. Until that nothing
+ * more is received, and no stream can be opened.
+ */
 void connection_close(struct connection *connection, enum close_reason reason);

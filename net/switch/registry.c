@@ -384,7 +384,8 @@ static bool judge(
         *reason = CLOSE_CONNECTIONS_MAX;
         return false;
     }
-    if (registry->gatekeeper.admit != NULL &&
+    /* A peer that comes again takes the place that its older connection had. */
+    if (old == NULL && registry->gatekeeper.admit != NULL &&
             !registry->gatekeeper.admit(registry->gatekeeper_context, &entry->peer)) {
         *reason = CLOSE_SLOTS_MAX;
         return false;
@@ -459,6 +460,10 @@ static void run_started(struct io_task *task)
 {
     struct registry_entry *entry = entry_of_task(task, offsetof(struct registry_entry, started));
     entry->connection = entry->peer.connection;
+    if (!entry->is_outbound && !entry->is_pending) {
+        /* It had to give way before there was anything to close. */
+        switch_close_connection(entry->registry->net_switch, entry->connection, CLOSE_UPGRADES_MAX);
+    }
 }
 
 static void run_upgraded(struct io_task *task)

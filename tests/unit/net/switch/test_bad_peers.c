@@ -2,6 +2,7 @@
 
 /* Peers that do not keep to the protocol or to the limits: they alone are closed, and counted. */
 
+#include <dirent.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -213,6 +214,100 @@ static void slots_of_an_ip_are_free_again_after_a_thousand_reconnects(void **sta
     assert_int_equal(count_of(METRIC_NET_CLOSED_GROUP_MAX), before);
     test_nodes_connect(&honest, &server);
     test_nodes_fini(nodes, 2);
+}
+
+static size_t count_descriptors(void)
+{
+    size_t count = 0;
+    DIR *directory = opendir("/proc/self/fd");
+    assert_non_null(directory);
+    while (readdir(directory) != NULL) {
+        count++;
+    }
+    closedir(directory);
+    return count;
+}
+
+static void refused_peers_that_do_not_leave_hold_few_descriptors(void **state)
+{
+    (void)state;
+    enum {
+        PEERS = 4 * IO_LOOP_LINGERING_MAX
+    };
+    static const uint8_t garbage[64] = "\x05GET / HTTP/1.1\r\n\r\n";
+    struct test_node server;
+    struct test_node *nodes[] = {&server};
+    int descriptors[PEERS];
+    test_node_init(&server, NULL, any_port);
+    size_t before = count_descriptors();
+    uint64_t refused = count_of(METRIC_NET_CLOSED_BAD_HANDSHAKE);
+    for (size_t i = 0; i < PEERS; i++) {
+        descriptors[i] = raw_connect(&server);
+        raw_send(descriptors[i], garbage, sizeof(garbage));
+    }
+    while (count_of(METRIC_NET_CLOSED_BAD_HANDSHAKE) < refused + PEERS) {
+        test_nodes_turn(nodes, 1, 1);
+    }
+    assert_true(count_descriptors() < before + PEERS + PEERS / 2);
+    for (size_t i = 0; i < PEERS; i++) {
+        close(descriptors[i]);
+    }
+    test_nodes_fini(nodes, 1);
+}
+
+struct two_loops {
+    struct io_loop *loops[2];
+    struct net_switch *net_switch;
+};
+
+static bool turn_both(struct two_loops *two)
+{
+    io_loop_turn(two->loops[0]);
+    io_loop_turn(two->loops[1]);
+    return true;
+}
+
+static void a_handshake_gives_way_before_its_io_thread_knows_of_it(void **state)
+{
+    (void)state;
+    enum {
+        PLACES = 2,
+        PEERS = 8
+    };
+    struct two_loops two;
+    struct identity *identity;
+    struct crowd crowd;
+    struct test_node server = {0};
+    assert_int_equal(io_loop_create(&two.loops[0], 0), STATUS_OK);
+    assert_int_equal(io_loop_create(&two.loops[1], 1), STATUS_OK);
+    assert_int_equal(identity_create(&identity, KEY_TYPE_ED25519), STATUS_OK);
+    struct switch_options options = {.identity = identity,
+            .loops = two.loops,
+            .loop_count = 2,
+            .upgrades_max = PLACES,
+            .upgrade_timeout_ms = 3600 * 1000};
+    assert_int_equal(switch_create(&two.net_switch, &options), STATUS_OK);
+    assert_int_equal(multiaddr_parse(&server.address, span_of_text(any_port)), STATUS_OK);
+    assert_int_equal(switch_listen(two.net_switch, &server.address), STATUS_OK);
+    server.address = *switch_listen_address(two.net_switch, 0);
+    uint64_t accepted = count_of(METRIC_NET_ACCEPTED);
+    uint64_t before = count_of(METRIC_NET_CLOSED_UPGRADES_MAX);
+    crowd_come(&crowd, &server, PEERS);
+    while (count_of(METRIC_NET_ACCEPTED) < accepted + PEERS) {
+        io_loop_turn(two.loops[0]);
+    }
+    for (int i = 0; i < 1000 && turn_both(&two); i++) {
+    }
+    assert_int_equal(count_of(METRIC_NET_CLOSED_UPGRADES_MAX), before + PEERS - PLACES);
+    assert_int_equal(switch_upgrade_count(two.net_switch), PLACES);
+    crowd_leave(&crowd);
+    switch_stop(two.net_switch);
+    while (!switch_is_stopped(two.net_switch) && turn_both(&two)) {
+    }
+    switch_destroy(&two.net_switch);
+    io_loop_destroy(&two.loops[0]);
+    io_loop_destroy(&two.loops[1]);
+    identity_destroy(&identity);
 }
 
 static void connections_beyond_the_limit_are_refused(void **state)
@@ -480,6 +575,8 @@ int main(void)
             cmocka_unit_test(the_oldest_unfinished_handshake_gives_way_to_a_new_one),
             cmocka_unit_test(connections_from_one_ip_are_limited_and_the_log_names_it),
             cmocka_unit_test(slots_of_an_ip_are_free_again_after_a_thousand_reconnects),
+            cmocka_unit_test(refused_peers_that_do_not_leave_hold_few_descriptors),
+            cmocka_unit_test(a_handshake_gives_way_before_its_io_thread_knows_of_it),
             cmocka_unit_test(connections_beyond_the_limit_are_refused),
             cmocka_unit_test(garbage_closes_only_who_sent_it),
             cmocka_unit_test(a_peer_without_a_muxer_in_common_is_refused_by_name),

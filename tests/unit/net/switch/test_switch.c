@@ -227,6 +227,39 @@ static void a_peer_that_comes_again_replaces_its_older_connection(void **state)
     identity_destroy(&identity);
 }
 
+static bool admit_only_first(void *context, const struct switch_peer *peer)
+{
+    (void)peer;
+    size_t *asked = context;
+    return (*asked)++ == 0;
+}
+
+static void a_peer_that_comes_again_keeps_its_slot(void **state)
+{
+    (void)state;
+    static const struct switch_gatekeeper gatekeeper = {.admit = admit_only_first};
+    struct test_node server;
+    struct test_node first;
+    struct test_node again;
+    struct test_node *nodes[] = {&server, &first, &again};
+    struct identity *identity;
+    size_t asked = 0;
+    assert_int_equal(identity_create(&identity, KEY_TYPE_ED25519), STATUS_OK);
+    struct switch_options options = {.identity = identity};
+    test_node_init(&server, NULL, any_port);
+    test_node_init(&first, &options, NULL);
+    test_node_init(&again, &options, NULL);
+    switch_set_gatekeeper(server.net_switch, &gatekeeper, &asked);
+    test_nodes_connect(&first, &server);
+    test_node_dial(&again, &server.address);
+    test_nodes_run(nodes, 3, has_lost_its_peer, &server);
+    test_nodes_run(nodes, 3, is_dial_done, &again);
+    assert_int_equal(again.dial_status, STATUS_OK);
+    assert_int_equal(switch_connection_count(server.net_switch), 1);
+    test_nodes_fini(nodes, 3);
+    identity_destroy(&identity);
+}
+
 static void on_quiet_closed(struct stream *stream, enum status reason)
 {
     (void)reason;
@@ -382,6 +415,7 @@ int main(void)
                     a_second_dial_to_the_same_peer_answers_with_the_connection_that_stands),
             cmocka_unit_test(dials_from_both_sides_at_once_end_with_one_connection),
             cmocka_unit_test(a_peer_that_comes_again_replaces_its_older_connection),
+            cmocka_unit_test(a_peer_that_comes_again_keeps_its_slot),
             cmocka_unit_test(what_is_queued_leaves_before_a_connection_closes),
             cmocka_unit_test(a_stream_without_a_protocol_in_common_is_refused),
             cmocka_unit_test(streams_beyond_the_limit_of_a_protocol_are_reset_and_the_others_live),
