@@ -49,11 +49,12 @@ static void note_failure(struct static_node *node, enum status status)
 {
     static struct log_limit limit;
     char text[MULTIADDR_TEXT_SIZE];
-    node->next_ms = now_ms() + retry_ms(node);
+    uint64_t delay_ms = retry_ms(node);
+    node->next_ms = now_ms() + delay_ms;
     node->failures++;
     log_write_limited(&limit, LOG_NOTICE, "network", "static node %s: %s; again in %llu ms",
             multiaddr_print(text, &node->address), status_text(status),
-            (unsigned long long)retry_ms(node));
+            (unsigned long long)delay_ms);
 }
 
 static void note_connection(struct static_node *node, uint64_t connection)

@@ -258,12 +258,20 @@ static uint32_t refused_before(struct lane *lane, const struct frame_part *part,
     return is_of_time && skips_relay_checks(part) ? 0 : reason;
 }
 
+/* A copy of a message that is held; past its window it is as new as if it were not. */
+static bool is_held_copy(struct lane *lane, const struct frame_part *part, uint64_t key)
+{
+    const struct envelope *held = recent_find(lane->recent, part->topic, part->message, key);
+    return held != NULL && (part->received_monotonic_ns - held->received_monotonic_ns <
+                                           lane->options.seen_window_ns ||
+                                   seen_set_find_fast(lane->seen, part->topic->index, key) != NULL);
+}
+
 /* True when the bytes alone decide: a copy that is held, or something refused before or by size. */
 static bool decide_early(struct lane *lane, const struct frame_part *part, uint64_t key,
         struct lane_decision *decision)
 {
-    if (!skips_relay_checks(part) &&
-            recent_find(lane->recent, part->topic, part->message, key) != NULL) {
+    if (!skips_relay_checks(part) && is_held_copy(lane, part, key)) {
         *decision = duplicate(lane, part->topic, key);
         return true;
     }

@@ -7,7 +7,7 @@
  *
  * The order of the checks puts the cheap ones first:
  *
- *   1. the same bytes are held (fast key and comparison)            duplicate, no hash
+ *   1. the same bytes are held, within the window of the seen set   duplicate, no hash
  *   2. the same bytes were refused a moment ago                     refused, first reason, no decode
  *   3. signed fields (StrictNoSign), size                           refused
  *   4. fast key seen before: message id, compared                   duplicate, one id pass

@@ -114,20 +114,21 @@ static void expire_when_due(struct decode_worker *worker, uint64_t now_ns)
 static void take_parts(struct decode_worker *worker, struct turn_count *count)
 {
     struct waiting waiting = {.part = NULL};
-    uint64_t received_ns = 0;
     while (count->taken < BATCH_PARTS && count->bytes < BATCH_BYTES) {
         struct frame_part *part = frame_part_of(inbox_try_pop(worker->inbox));
         if (part == NULL) {
             break;
         }
+        if (count->taken == 0) {
+            /* Before the part is looked at: it may repeat what has just left the window. */
+            expire_when_due(worker, part->received_monotonic_ns);
+        }
         count->taken++;
         count->bytes += part->message.length;
-        received_ns = part->received_monotonic_ns;
         take(worker, part, &waiting, count);
     }
     if (count->taken > 0) {
         finish_waiting(worker, &waiting, count);
-        expire_when_due(worker, received_ns);
         dispatcher_flush(worker->dispatcher);
     }
 }

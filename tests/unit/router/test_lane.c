@@ -291,6 +291,29 @@ static void gives_synced_messages_no_timestamp_verdict_and_keeps_them_out_of_the
     assert_int_equal(counted(METRIC_ID_HASHES), 0);
 }
 
+static enum metric outcome_after(const struct test_message *message, uint64_t seconds)
+{
+    struct frame_part *part = test_part(&topic_a, message);
+    struct envelope *envelope = NULL;
+    part->received_monotonic_ns += seconds * NANOSECONDS_PER_SECOND;
+    (void)lane_expire(lane, part->received_monotonic_ns);
+    enum metric reason = outcome(part, &envelope);
+    if (envelope != NULL) {
+        envelope_unref(envelope);
+    }
+    return reason;
+}
+
+static void accepts_a_held_message_again_once_it_has_left_the_window(void **state)
+{
+    (void)state;
+    assert_int_equal(outcome_after(&plain, 0), LEDGER_INTAKE_DELIVERED);
+    assert_int_equal(outcome_after(&plain, 119), LEDGER_INTAKE_DUPLICATE);
+    assert_int_equal(outcome_after(&plain, 121), LEDGER_INTAKE_DUPLICATE); /* renewed */
+    assert_int_equal(outcome_after(&plain, 600), LEDGER_INTAKE_DELIVERED);
+    assert_int_equal(outcome_after(&plain, 601), LEDGER_INTAKE_DUPLICATE);
+}
+
 static void takes_by_sync_what_relay_refused_for_its_time(void **state)
 {
     struct lane_options options = usual();
@@ -375,6 +398,7 @@ int main(void)
             LANE_TEST(refuses_the_timestamp_where_the_network_says_so),
             LANE_TEST(
                     gives_synced_messages_no_timestamp_verdict_and_keeps_them_out_of_the_seen_set),
+            LANE_TEST(accepts_a_held_message_again_once_it_has_left_the_window),
             LANE_TEST(takes_by_sync_what_relay_refused_for_its_time),
             LANE_TEST(goes_by_message_hash_where_nobody_relays),
             LANE_TEST(hashes_two_waiting_messages_as_one_alone),
