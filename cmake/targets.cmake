@@ -6,6 +6,7 @@ function(sluice_library name)
   add_library(sluice_${name} STATIC ${ARG_SOURCES})
   target_include_directories(sluice_${name} PUBLIC ${CMAKE_SOURCE_DIR})
   target_link_libraries(sluice_${name} PUBLIC ${ARG_LINKS})
+  set_property(GLOBAL APPEND PROPERTY SLUICE_LIBRARIES sluice_${name})
 endfunction()
 
 # sluice_program(NAME SOURCES ... LINKS ...): a program; jemalloc unless a sanitizer owns malloc.

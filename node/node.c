@@ -132,6 +132,9 @@ static enum status make_parts(struct node *node)
             .lane_policy = TOPIC_LANE_ROUND_ROBIN};
     enum status status = topic_registry_create(&node->topics, &topics);
     if (status == STATUS_OK) {
+        status = inbox_create(&node->event_tasks);
+    }
+    if (status == STATUS_OK) {
         status = sync_set_create(&node->sync_set, node->settings.sync_limit);
     }
     for (size_t i = 0; status == STATUS_OK && i < node->settings.filter_count; i++) {
@@ -232,6 +235,7 @@ static void wire_stages(struct node *node)
         worker->push_context = node->hooks.push_context;
     }
     node->event_worker.rings.count = lanes;
+    node->event_worker.tasks = node->event_tasks;
     node->event_worker.parking = &node->event_parking;
     node->event_worker.progress = &node->progress;
     node->event_worker.callback = node->hooks.event;
@@ -387,6 +391,7 @@ void node_destroy(struct node **node_pointer)
         subscriptions_destroy(&node->filters[i].subscriptions);
         inbox_destroy(&node->filters[i].requests);
     }
+    inbox_destroy(&node->event_tasks);
     sync_set_destroy(&node->sync_set);
     spill_close(&node->spill);
     archive_close(&node->archive);

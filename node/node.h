@@ -70,6 +70,9 @@ MUST_USE enum status node_unsubscribe_topic(struct node *node, struct span name)
 /* NULL when the node has none. */
 struct network *BORROWED node_network(const struct node *node);
 
+/* Has the event thread carry out the task, after what it has in hand. Also from hooks. */
+void node_post_event_task(struct node *node, struct event_task *CONSUMED task);
+
 /* Posts a subscription to the filter thread that serves the subscriber and waits for the result. */
 MUST_USE enum subscription_result node_filter_subscribe(struct node *node,
         struct subscriber_entry subscriber, const struct subscription_request *request);

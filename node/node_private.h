@@ -95,6 +95,7 @@ struct node {
     struct spill *spill;
     struct sync_set *sync_set;
     struct sync_worker sync_worker;
+    struct inbox *event_tasks;
     struct event_worker event_worker;
     struct node_lane lanes[NODE_LANES_MAX];
     struct node_filter filters[NODE_FILTERS_MAX];

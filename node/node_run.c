@@ -200,6 +200,11 @@ enum subscription_result node_filter_subscribe(struct node *node,
     }
 }
 
+void node_post_event_task(struct node *node, struct event_task *task)
+{
+    event_worker_post(&node->event_worker, task);
+}
+
 const struct intake *node_intake(const struct node *node)
 {
     return &node->intake;

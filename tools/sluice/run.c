@@ -5,12 +5,11 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "node/network.h"
 #include "node/node.h"
 #include "tools/common/node_options.h"
-#include "tools/sluice/command_options.h"
+#include "tools/common/program_log.h"
 #include "tools/sluice/commands.h"
 
 static const char usage[] = "sluice [run] [OPTIONS]";
@@ -19,7 +18,7 @@ static void print_addresses(const struct network *network)
 {
     char text[MULTIADDR_TEXT_SIZE];
     struct multiaddr address;
-    for (size_t i = 0; network_address_at(network, i, &address); i++) {
+    for (size_t i = 0; network != NULL && network_address_at(network, i, &address); i++) {
         printf("LISTEN %s\n", multiaddr_print(text, &address));
     }
     printf("READY\n");
@@ -34,7 +33,7 @@ static int complain(const struct node_error *error)
 
 static int run_node(const struct options *options)
 {
-    struct node_hooks hooks = {.has_network = true};
+    struct node_hooks hooks = {.has_network = options_flag(options, "network")};
     struct node_error error = {.text = ""};
     struct node *node;
     sigset_t signals;
@@ -42,6 +41,7 @@ static int run_node(const struct options *options)
     sigemptyset(&signals);
     sigaddset(&signals, SIGTERM);
     sigaddset(&signals, SIGINT);
+    sigaddset(&signals, SIGHUP);
     /* Before the threads start, which inherit it. */
     pthread_sigmask(SIG_BLOCK, &signals, NULL);
     signal(SIGPIPE, SIG_IGN);
@@ -51,7 +51,9 @@ static int run_node(const struct options *options)
     enum status status = node_start(node, &error);
     if (status == STATUS_OK) {
         print_addresses(node_network(node));
-        sigwait(&signals, &signal_number);
+        while (sigwait(&signals, &signal_number) != 0 || signal_number == SIGHUP) {
+            program_log_reopen();
+        }
         node_stop(node);
     }
     node_destroy(&node);
@@ -66,15 +68,12 @@ int command_run(int argc, char **argv)
     if (!node_options_load(&loaded, usage, NULL, argv, &exit_status)) {
         return exit_status;
     }
-    if (options_positional_count(loaded.options) > 0) {
-        fprintf(stderr, "sluice: unexpected argument %s\nusage: %s\n",
-                options_positional(loaded.options, 0), usage);
-        exit_status = 2;
-    } else if (!command_start_log(options_text(loaded.options, "log-level"))) {
-        exit_status = 2;
-    } else {
+    if (program_log_start(loaded.options)) {
         node_options_log_notes(&loaded);
         exit_status = run_node(loaded.options);
+        program_log_stop();
+    } else {
+        exit_status = 2;
     }
     node_options_fini(&loaded);
     return exit_status;

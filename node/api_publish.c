@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: MIT */
+
+/* Messages of the application's own: one more producer of a lane's inbox. */
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/ledger.h"
+#include "codec/topics.h"
+#include "codec/waku_message.h"
+#include "node/api_private.h"
+#include "node/node_private.h"
+
+/* A publish that somebody wants to hear of, from the call to the callback. */
+struct publish {
+    struct event_task task;
+    struct sluice_node *node;
+    sluice_publish_callback *done;
+    void *context;
+    enum sluice_outcome outcome;
+    size_t peer_count;
+    enum metric reason;
+};
+
+/* The reason in lower case, as it is exported. */
+static void write_reason(char *out, size_t size, enum metric reason)
+{
+    const char *text = "";
+    for (size_t i = 0; i < ledger_cell_count; i++) {
+        if (ledger_cells[i].metric == reason) {
+            text = ledger_cells[i].reason;
+        }
+    }
+    snprintf(out, size, "%s", text);
+    api_lower(out);
+}
+
+static void tell(struct event_task *task)
+{
+    struct publish *publish = (struct publish *)task;
+    struct sluice_node *node = publish->node;
+    char reason[64];
+    write_reason(reason, sizeof(reason), publish->reason);
+    api_calling_node = node;
+    publish->done(publish->context, publish->outcome, publish->peer_count, reason);
+    api_calling_node = NULL;
+    free(publish);
+    /* relaxed: a count of what is under way orders nothing */
+    atomic_fetch_sub_explicit(&node->publishes, 1, memory_order_relaxed);
+}
+
+void api_take_verdict(
+        void *context, void *completion, const struct lane_decision *decision, size_t peer_count)
+{
+    static const enum sluice_outcome outcomes[] = {
+            [LANE_NEW] = SLUICE_SENT,
+            [LANE_DUPLICATE] = SLUICE_DUPLICATE,
+            [LANE_REFUSED] = SLUICE_REFUSED,
+    };
+    struct sluice_node *node = context;
+    struct publish *publish = completion;
+    publish->outcome = outcomes[decision->verdict];
+    publish->peer_count = peer_count;
+    publish->reason = decision->reason;
+    node_post_event_task(node->node, &publish->task);
+}
+
+/* NULL when there are too many already, or no memory: *result. */
+static struct publish *make_publish(struct sluice_node *node, sluice_publish_callback *done,
+        void *context, enum sluice_result *result)
+{
+    *result = SLUICE_LIMIT_REACHED;
+    /* relaxed, here and below: a count of what is under way orders nothing */
+    if (atomic_fetch_add_explicit(&node->publishes, 1, memory_order_relaxed) <
+            node->publishes_max) {
+        struct publish *publish = malloc(sizeof(*publish));
+        if (publish != NULL) {
+            *publish = (struct publish){
+                    .task = {.carry_out = tell}, .node = node, .done = done, .context = context};
+            return publish;
+        }
+        *result = SLUICE_NO_MEMORY;
+    }
+    atomic_fetch_sub_explicit(&node->publishes, 1, memory_order_relaxed);
+    return NULL;
+}
+
+static void give_up(struct publish *publish)
+{
+    if (publish != NULL) {
+        /* relaxed: as above */
+        atomic_fetch_sub_explicit(&publish->node->publishes, 1, memory_order_relaxed);
+        free(publish);
+    }
+}
+
+static enum sluice_result find_topic(const struct sluice_node *node,
+        const struct sluice_message *message, const struct topic **out)
+{
+    char name[SHARD_TOPIC_MAX_BYTES];
+    struct span topic_name = {0};
+    if (message->pubsub_topic != NULL) {
+        topic_name = span_of_text(message->pubsub_topic);
+    } else {
+        struct content_topic parsed;
+        struct shard shard = {.cluster = node->cluster};
+        if (node->shard_count == 0 ||
+                content_topic_parse(&parsed, span_of_text(message->content_topic)) != STATUS_OK) {
+            return SLUICE_BAD_ARGUMENT;
+        }
+        if (content_topic_shard(&shard.index, &parsed, node->shard_count) != STATUS_OK) {
+            return SLUICE_FAILED;
+        }
+        topic_name = span_of(name, shard_format(name, shard));
+    }
+    *out = topic_registry_find_subscribed(node->node->topics, topic_name);
+    return *out != NULL ? SLUICE_OK : SLUICE_NOT_FOUND;
+}
+
+static struct span span_of_bytes(struct sluice_bytes bytes)
+{
+    return span_of(bytes.data, bytes.size);
+}
+
+static struct frame *encode(const struct sluice_node *node, const struct sluice_message *message)
+{
+    int64_t timestamp = message->timestamp_ns;
+    struct waku_message_view fields = {.payload = span_of_bytes(message->payload),
+            .content_topic = span_of_text(message->content_topic),
+            .meta = span_of_bytes(message->meta),
+            .timestamp_ns = timestamp != 0 ? timestamp : clock_wall_ns(),
+            .version = message->version,
+            .has_payload = true,
+            .has_content_topic = true,
+            .has_timestamp = true,
+            .ephemeral = message->is_ephemeral};
+    size_t size = waku_message_size(&fields);
+    struct frame *frame = frame_try_create(node_budget(node->node), FRAME_BUDGET_COMPLETE, size);
+    if (frame != NULL) {
+        (void)waku_message_encode(frame_bytes(frame), size, &fields);
+    }
+    return frame;
+}
+
+static enum sluice_result post(
+        struct sluice_node *node, const struct sluice_message *message, struct publish *publish)
+{
+    const struct topic *topic;
+    enum sluice_result result = find_topic(node, message, &topic);
+    if (result != SLUICE_OK) {
+        return result;
+    }
+    struct frame *frame = encode(node, message);
+    if (frame == NULL) {
+        return SLUICE_LIMIT_REACHED;
+    }
+    struct intake_source source = {.received_ns = clock_wall_ns(),
+            .received_monotonic_ns = clock_monotonic_ns(),
+            .origin = ORIGIN_API};
+    enum status status =
+            intake_post_message(node_intake(node->node), frame, topic, &source, publish);
+    if (status != STATUS_OK) {
+        frame_unref(frame);
+    }
+    return api_result(status);
+}
+
+enum sluice_result sluice_node_publish(struct sluice_node *node,
+        const struct sluice_message *message, sluice_publish_callback *done, void *context)
+{
+    enum sluice_result result = SLUICE_OK;
+    struct publish *publish = NULL;
+    if (message->content_topic == NULL || message->meta.size > WAKU_META_MAX_BYTES) {
+        return SLUICE_BAD_ARGUMENT;
+    }
+    if (!api_enter(node)) {
+        return SLUICE_NOT_RUNNING;
+    }
+    if (done != NULL) {
+        publish = make_publish(node, done, context, &result);
+    }
+    if (done == NULL || publish != NULL) {
+        result = post(node, message, publish);
+        if (result != SLUICE_OK) {
+            give_up(publish);
+        }
+    }
+    api_leave(node);
+    return result;
+}
