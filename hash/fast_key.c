@@ -13,6 +13,7 @@ enum {
     SAMPLE_END_BYTES = 256,
     SAMPLE_CHUNKS = 16,
     SAMPLE_CHUNK_BYTES = 32,
+    SAMPLE_BYTES = 8 + 2 * SAMPLE_END_BYTES + SAMPLE_CHUNKS * SAMPLE_CHUNK_BYTES,
     GETRANDOM_BYTES = 256 /* what is never cut short */
 };
 
@@ -52,7 +53,7 @@ static uint64_t topic_mask(uint32_t topic)
 /* Length, both ends and some chunks at places that only this process knows. */
 static uint64_t sample_key(struct span message)
 {
-    uint8_t sample[sizeof(uint64_t) + 2 * SAMPLE_END_BYTES + SAMPLE_CHUNKS * SAMPLE_CHUNK_BYTES];
+    uint8_t sample[SAMPLE_BYTES];
     uint8_t *end = sample;
     uint64_t length = message.length;
     memcpy(end, &length, sizeof(length));
