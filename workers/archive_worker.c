@@ -145,6 +145,16 @@ static void discard_spilled(struct archive_stage *stage, size_t count)
     pthread_mutex_unlock(&stage->spill_lock);
 }
 
+/* What failed has nothing left to be tried again: a damaged spill file that was given up. */
+static void end_failure(struct archive_stage *stage)
+{
+    if (stage->retry_at_ns != 0) {
+        stage->retry_at_ns = 0;
+        stage->retry_delay_ns = 0;
+        atomic_store_explicit(&stage->health, STATUS_OK, memory_order_relaxed);
+    }
+}
+
 /* Gives the oldest spilled records to the engine; they leave the file only when it has them. */
 static size_t put_spilled(struct archive_stage *stage)
 {
@@ -153,6 +163,7 @@ static size_t put_spilled(struct archive_stage *stage)
     /* relaxed: a count that comes a little later is found in the next turn */
     if (stage->spill == NULL ||
             atomic_load_explicit(&stage->spill_held, memory_order_relaxed) == 0) {
+        end_failure(stage);
         return 0;
     }
     worker_block_begin();
