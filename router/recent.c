@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "router/recent.h"
 
-#include <stdlib.h>
+#include "base/memory.h"
 
 enum {
     FIRST_CAPACITY = 1024, /* slots of both tables at first, a power of two */
@@ -30,11 +30,11 @@ struct recent {
 
 static enum status allocate_tables(struct recent *recent, size_t capacity)
 {
-    recent->slots = calloc(capacity, sizeof(*recent->slots));
-    recent->order = calloc(capacity, sizeof(*recent->order));
+    recent->slots = memory_allocate_zeroed(capacity * sizeof(*recent->slots));
+    recent->order = memory_allocate_zeroed(capacity * sizeof(*recent->order));
     if (recent->slots == NULL || recent->order == NULL) {
-        free(recent->slots);
-        free(recent->order);
+        memory_free(recent->slots);
+        memory_free(recent->order);
         return STATUS_NO_MEMORY;
     }
     recent->capacity = capacity;
@@ -43,14 +43,14 @@ static enum status allocate_tables(struct recent *recent, size_t capacity)
 
 enum status recent_create(struct recent **out, size_t limit_bytes)
 {
-    struct recent *recent = calloc(1, sizeof(*recent));
+    struct recent *recent = memory_allocate_zeroed(sizeof(*recent));
     if (recent == NULL) {
         return STATUS_NO_MEMORY;
     }
     recent->limit_bytes = limit_bytes;
     enum status status = allocate_tables(recent, FIRST_CAPACITY);
     if (status != STATUS_OK) {
-        free(recent);
+        memory_free(recent);
         return status;
     }
     *out = recent;
@@ -107,9 +107,9 @@ void recent_destroy(struct recent **recent)
     while ((*recent)->count > 0) {
         drop_oldest(*recent);
     }
-    free((*recent)->slots);
-    free((*recent)->order);
-    free(*recent);
+    memory_free((*recent)->slots);
+    memory_free((*recent)->order);
+    memory_free(*recent);
     *recent = NULL;
 }
 
@@ -127,8 +127,8 @@ static enum status grow(struct recent *recent)
         recent->order[i] = slot;
         place(recent, slot.key, slot.envelope);
     }
-    free(old.slots);
-    free(old.order);
+    memory_free(old.slots);
+    memory_free(old.order);
     return STATUS_OK;
 }
 

@@ -3,6 +3,8 @@
 
 #include <stdlib.h>
 
+#include "base/memory.h"
+
 enum {
     RPC_BYTES_MAX = 150000, /* below the 153,600 bytes that others take in one RPC */
     ID_BYTES = 2 + MESSAGE_ID_BYTES,
@@ -120,22 +122,22 @@ static void add_action(const struct relay_control *control, struct control_array
 
 static bool allocate_arrays(struct control_arrays *arrays, size_t actions, size_t ids)
 {
-    arrays->graft = malloc(actions * sizeof(*arrays->graft));
-    arrays->prune = calloc(actions, sizeof(*arrays->prune));
-    arrays->ihave = malloc(actions * sizeof(*arrays->ihave));
-    arrays->ids = malloc((ids + 1) * sizeof(*arrays->ids));
-    arrays->iwant = malloc((ids + 1) * sizeof(*arrays->iwant));
+    arrays->graft = memory_allocate(actions * sizeof(*arrays->graft));
+    arrays->prune = memory_allocate_zeroed(actions * sizeof(*arrays->prune));
+    arrays->ihave = memory_allocate(actions * sizeof(*arrays->ihave));
+    arrays->ids = memory_allocate((ids + 1) * sizeof(*arrays->ids));
+    arrays->iwant = memory_allocate((ids + 1) * sizeof(*arrays->iwant));
     return arrays->graft != NULL && arrays->prune != NULL && arrays->ihave != NULL &&
            arrays->ids != NULL && arrays->iwant != NULL;
 }
 
 static void free_arrays(struct control_arrays *arrays)
 {
-    free(arrays->graft);
-    free(arrays->prune);
-    free(arrays->ihave);
-    free(arrays->ids);
-    free(arrays->iwant);
+    memory_free(arrays->graft);
+    memory_free(arrays->prune);
+    memory_free(arrays->ihave);
+    memory_free(arrays->ids);
+    memory_free(arrays->iwant);
 }
 
 struct relay_parcel *relay_control_parcel(const struct relay_control *control, uint64_t connection)

@@ -2,7 +2,6 @@
 #include "workers/relay_lane.h"
 
 #include <stdatomic.h>
-#include <stdlib.h>
 
 #include "base/clock.h"
 #include "base/memory.h"
@@ -80,7 +79,7 @@ void relay_lane_destroy(struct relay_lane **relay)
     mesh_actions_fini(&(*relay)->actions);
     mesh_recipients_fini(&(*relay)->recipients);
     relay_peers_fini(&(*relay)->peers);
-    free((*relay)->connections);
+    memory_free((*relay)->connections);
     memory_free(*relay);
     *relay = NULL;
 }
@@ -102,7 +101,7 @@ static void post_parcel(struct relay_lane *relay, struct relay_parcel *parcel)
 static size_t resolve(struct relay_lane *relay, const struct peer_list *list)
 {
     if (list->count > relay->connection_capacity) {
-        uint64_t *grown = realloc(relay->connections, list->count * sizeof(*grown));
+        uint64_t *grown = memory_resize(relay->connections, list->count * sizeof(*grown));
         if (grown == NULL) {
             return 0;
         }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "workers/relay_peers.h"
 
-#include <stdlib.h>
 #include <string.h>
+
+#include "base/memory.h"
 
 /* The first position whose key is not below key. */
 static size_t position_of(const struct relay_peer *sorted, size_t count, uint64_t key)
@@ -45,13 +46,13 @@ static bool reserve(struct relay_peers *peers)
         return true;
     }
     size_t capacity = peers->capacity == 0 ? 16 : peers->capacity * 2;
-    struct relay_peer *by_peer = realloc(peers->by_peer, capacity * sizeof(*by_peer));
+    struct relay_peer *by_peer = memory_resize(peers->by_peer, capacity * sizeof(*by_peer));
     if (by_peer == NULL) {
         return false;
     }
     peers->by_peer = by_peer;
     struct relay_peer *by_connection =
-            realloc(peers->by_connection, capacity * sizeof(*by_connection));
+            memory_resize(peers->by_connection, capacity * sizeof(*by_connection));
     if (by_connection == NULL) {
         return false;
     }
@@ -84,8 +85,8 @@ void relay_peers_remove(struct relay_peers *peers, uint64_t peer)
 
 void relay_peers_fini(struct relay_peers *peers)
 {
-    free(peers->by_peer);
-    free(peers->by_connection);
+    memory_free(peers->by_peer);
+    memory_free(peers->by_connection);
     memset(peers, 0, sizeof(*peers));
 }
 
