@@ -60,7 +60,7 @@ MUST_USE enum status connection_open_stream(struct connection *connection,
         const struct stream_request *request, struct stream **BORROWED out);
 
 /*
- * Once what is queued has left, or after a few seconds; `disconnected` comes then. Until that nothing
- * more is received, and no stream can be opened.
+ * Once what is queued has left, as far as the peer's windows allow, or after a few seconds;
+ * `disconnected` comes then. Until that nothing more is received, and no stream can be opened.
  */
 void connection_close(struct connection *connection, enum close_reason reason);

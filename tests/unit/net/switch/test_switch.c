@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: MIT */
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -47,6 +50,46 @@ static void two_nodes_connect_and_identify_each_other(void **state)
     test_nodes_fini(nodes, 2);
     assert_int_equal(a.disconnected, 1);
     assert_int_equal(b.disconnected, 1);
+}
+
+static int option_of(int descriptor, int level, int name)
+{
+    int value = 0;
+    socklen_t length = sizeof(value);
+    assert_int_equal(getsockopt(descriptor, level, name, &value, &length), 0);
+    return value;
+}
+
+/* Not every muxer has pings: the sockets have to notice by themselves. */
+static void both_sides_would_notice_within_minutes_that_the_other_is_gone(void **state)
+{
+    (void)state;
+    enum {
+        DESCRIPTORS = 1024,
+        NOTICED_SECONDS_MAX = 180
+    };
+    struct test_node a;
+    struct test_node b;
+    struct test_node *nodes[] = {&a, &b};
+    size_t sockets = 0;
+    test_node_init(&a, NULL, NULL);
+    test_node_init(&b, NULL, any_port);
+    test_nodes_connect(&a, &b);
+    for (int i = 0; i < DESCRIPTORS; i++) {
+        struct sockaddr_storage peer;
+        socklen_t length = sizeof(peer);
+        if (getpeername(i, (struct sockaddr *)&peer, &length) != 0 || peer.ss_family != AF_INET) {
+            continue;
+        }
+        sockets++;
+        assert_true(option_of(i, SOL_SOCKET, SO_KEEPALIVE) != 0);
+        assert_true(option_of(i, IPPROTO_TCP, TCP_KEEPIDLE) +
+                            option_of(i, IPPROTO_TCP, TCP_KEEPCNT) *
+                                    option_of(i, IPPROTO_TCP, TCP_KEEPINTVL) <=
+                    NOTICED_SECONDS_MAX);
+    }
+    assert_true(sockets >= 2);
+    test_nodes_fini(nodes, 2);
 }
 
 static void nodes_connect_over(const char *listen)
@@ -405,6 +448,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
             cmocka_unit_test(two_nodes_connect_and_identify_each_other),
+            cmocka_unit_test(both_sides_would_notice_within_minutes_that_the_other_is_gone),
             cmocka_unit_test(nodes_connect_over_websocket),
             cmocka_unit_test(nodes_connect_over_ip6),
             cmocka_unit_test(nodes_connect_by_name),
