@@ -25,10 +25,15 @@ static const struct option_spec specs[] = {
         {NULL, OPTION_BOOL, NULL, 0, 0, NULL, NULL},
 };
 
+enum {
+    IDENTIFY_WAIT_MS = 3000 /* then it goes on without an agent */
+};
+
 struct ping_run {
     struct net_host *host;
+    struct connection *connection;
     struct ping *ping;
-    uv_timer_t interval;
+    uv_timer_t timer; /* until identify is done, then between two pings */
     sem_t over;
     uint64_t *round_trips_ns;
     size_t wanted;
@@ -50,6 +55,13 @@ static void on_timer_closed(uv_handle_t *handle)
 {
     struct ping_run *run = handle->data;
     sem_post(&run->over);
+}
+
+static void end(struct ping_run *run, const char *step, enum status status)
+{
+    run->status = status;
+    run->failed_step = step;
+    uv_close((uv_handle_t *)&run->timer, on_timer_closed);
 }
 
 static void on_interval(uv_timer_t *timer)
@@ -74,7 +86,7 @@ static void on_answered(void *context, struct ping *ping, uint64_t round_trip_ns
     if (run->answered == run->wanted) {
         ping_close(ping);
     } else {
-        uv_timer_start(&run->interval, on_interval, run->interval_ms, 0);
+        uv_timer_start(&run->timer, on_interval, run->interval_ms, 0);
     }
 }
 
@@ -83,9 +95,7 @@ static void on_ended(void *context, struct ping *ping, enum status reason)
     (void)ping;
     struct ping_run *run = context;
     run->ping = NULL;
-    run->status = reason;
-    run->failed_step = "ping";
-    uv_close((uv_handle_t *)&run->interval, on_timer_closed);
+    end(run, "ping", reason);
 }
 
 static const struct ping_events ping_events = {
@@ -105,28 +115,40 @@ static void print_peer(const struct connection *connection)
 }
 
 /* The agent is known now, or the peer does not tell. */
-static void start(struct ping_run *run, struct connection *connection)
+static void start(struct ping_run *run)
 {
     if (run->is_started) {
         return;
     }
     run->is_started = true;
-    print_peer(connection);
-    uv_timer_init(io_loop_uv(connection_loop(connection)), &run->interval);
-    run->interval.data = run;
-    enum status status = ping_open(connection, &ping_events, run, &run->ping);
+    uv_timer_stop(&run->timer);
+    print_peer(run->connection);
+    enum status status = ping_open(run->connection, &ping_events, run, &run->ping);
     if (status != STATUS_OK) {
-        run->status = status;
-        run->failed_step = "ping";
-        uv_close((uv_handle_t *)&run->interval, on_timer_closed);
+        end(run, "ping", status);
     }
 }
 
 static void on_identified(
         void *context, struct connection *connection, const struct identify_info *info)
 {
+    (void)connection;
     (void)info;
-    start(context, connection);
+    start(context);
+}
+
+static void on_identify_late(uv_timer_t *timer)
+{
+    start(timer->data);
+}
+
+static void on_connected(void *context, struct connection *connection)
+{
+    struct ping_run *run = context;
+    run->connection = connection;
+    uv_timer_init(io_loop_uv(connection_loop(connection)), &run->timer);
+    run->timer.data = run;
+    uv_timer_start(&run->timer, on_identify_late, IDENTIFY_WAIT_MS, 0);
 }
 
 static void on_dialled(void *context, enum status status, uint64_t connection)
@@ -143,7 +165,8 @@ static void on_disconnected(void *context, struct connection *connection, enum c
     (void)reason;
     struct ping_run *run = context;
     if (!run->is_started) {
-        fail(run, "identify", STATUS_CLOSED);
+        run->is_started = true;
+        end(run, "identify", STATUS_CLOSED);
     }
 }
 
@@ -174,7 +197,8 @@ static void print_statistics(struct ping_run *run)
 
 static int dial_and_wait(struct ping_run *run, const struct switch_dial *dial)
 {
-    static const struct switch_observer observer = {.disconnected = on_disconnected};
+    static const struct switch_observer observer = {
+            .connected = on_connected, .disconnected = on_disconnected};
     struct net_switch *net_switch = net_host_switch(run->host);
     enum status status = switch_add_observer(net_switch, &observer, run);
     if (status == STATUS_OK) {
