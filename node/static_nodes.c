@@ -80,7 +80,7 @@ static void on_dialled(void *context, enum status status, uint64_t connection)
     node->is_dialling = false;
     if (status == STATUS_OK) {
         note_connection(node, connection);
-    } else if (status != STATUS_CLOSED) {
+    } else {
         note_failure(node, status);
     }
 }
