@@ -80,12 +80,11 @@ static enum status make_switch(
         return explain(error, status, "io loop");
     }
     list_loops(network, loops);
-    struct switch_options options = {.identity = network->identity,
-            .loops = loops,
-            .loop_count = network->loop_count,
-            .tls_server = network->tls,
-            .connections_max = settings->connections_max,
-            .group_max = settings->group_max};
+    struct switch_options options = settings->limits;
+    options.identity = network->identity;
+    options.loops = loops;
+    options.loop_count = network->loop_count;
+    options.tls_server = network->tls;
     return explain(error, switch_create(&network->net_switch, &options), "switch");
 }
 

@@ -257,13 +257,26 @@ static enum status read_shards(
     return status;
 }
 
+static void read_connection_limits(struct switch_options *out, const struct options *options)
+{
+    out->connections_max = (size_t)options_number(options, "max-connections");
+    out->group_max = (size_t)options_number(options, "ip-colocation-limit");
+    out->upgrades_max = (size_t)options_number(options, "max-pending-connections");
+    out->streams_max = (size_t)options_number(options, "max-streams");
+    out->negotiations_max = (size_t)options_number(options, "max-stream-negotiations");
+    out->buffered_bytes_max = (size_t)options_number(options, "connection-buffer-limit");
+    out->upgrade_timeout_ms = options_number(options, "handshake-timeout");
+    out->negotiation_timeout_ms = options_number(options, "stream-negotiation-timeout");
+    out->write_timeout_ms = options_number(options, "write-timeout");
+    out->keep_alive_ms = options_number(options, "keep-alive-interval");
+}
+
 static enum status read_limits(
         struct network_settings *out, const struct options *options, struct node_error *error)
 {
     const char *agent = options_text(options, "agent-string");
     out->io_threads = (size_t)options_number(options, "io-threads");
-    out->connections_max = (size_t)options_number(options, "max-connections");
-    out->group_max = (size_t)options_number(options, "ip-colocation-limit");
+    read_connection_limits(&out->limits, options);
     out->agent = agent[0] == '\0' ? NULL : agent;
     out->cluster_id = (uint32_t)options_number(options, "cluster-id");
     out->has_relay = options_flag(options, "relay");

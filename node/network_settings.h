@@ -13,6 +13,7 @@
 #include "net/identity/identity.h"
 #include "net/identity/multiaddr.h"
 #include "net/protocols/metadata.h"
+#include "net/switch/switch_options.h"
 
 struct node_error;
 
@@ -39,8 +40,7 @@ struct network_settings {
     struct multiaddr static_nodes[NETWORK_STATIC_NODES_MAX];
     size_t static_node_count;
 
-    size_t connections_max;
-    size_t group_max;
+    struct switch_options limits; /* only what bounds connections is set */
     const char *agent; /* NULL: the default */
 
     uint32_t cluster_id;
