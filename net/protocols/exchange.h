@@ -27,8 +27,9 @@ struct exchange;
 
 struct exchange_server {
     const char *id;
-    size_t request_max;   /* bytes; longer ones reset the stream */
-    unsigned inbound_max; /* streams of a connection; 0: EXCHANGE_INBOUND_MAX */
+    size_t request_max;    /* bytes; longer ones reset the stream */
+    unsigned inbound_max;  /* streams of a connection; 0: EXCHANGE_INBOUND_MAX */
+    unsigned outbound_max; /* our own calls to a peer at a time; 0: the switch's default */
     /* From the first byte of the request to its last, then for the answer, then for the peer to take
      * it; 0: EXCHANGE_TIMEOUT_MS. */
     uint64_t timeout_ms;

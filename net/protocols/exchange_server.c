@@ -100,6 +100,7 @@ enum status exchange_serve(struct net_switch *net_switch, const struct exchange_
             .events = &events,
             .context = (void *)(uintptr_t)server,
             .inbound_max = server->inbound_max == 0 ? EXCHANGE_INBOUND_MAX : server->inbound_max,
+            .outbound_max = server->outbound_max,
     };
     return switch_add_protocol(net_switch, &protocol);
 }

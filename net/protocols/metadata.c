@@ -173,6 +173,8 @@ enum status metadata_create(struct metadata **out, const struct metadata_options
     metadata->message_length = write_message(metadata->message, options);
     metadata->server = (struct exchange_server){.id = METADATA_PROTOCOL_ID,
             .request_max = METADATA_MESSAGE_MAX,
+            /* A peer that pushes identify without pause does not make us ask without pause. */
+            .outbound_max = 1,
             .requested = on_requested,
             .context = metadata};
     enum status status = exchange_serve(options->net_switch, &metadata->server);

@@ -85,7 +85,7 @@ struct pair {
     struct exchange_server server;
 };
 
-static void init_pair(struct pair *pair)
+static void init_nodes(struct pair *pair)
 {
     memset(pair, 0, sizeof(*pair));
     pair->nodes[0] = &pair->a;
@@ -98,6 +98,11 @@ static void init_pair(struct pair *pair)
     test_node_init(&pair->a, NULL, NULL);
     test_node_init(&pair->b, NULL, any_port);
     assert_int_equal(exchange_serve(pair->b.net_switch, &pair->server), STATUS_OK);
+}
+
+static void init_pair(struct pair *pair)
+{
+    init_nodes(pair);
     test_nodes_connect(&pair->a, &pair->b);
 }
 
@@ -275,6 +280,32 @@ static bool has_dripped_out(void *context)
     return dripper->is_closed || dripper->pair->serving.requests > 0;
 }
 
+static void calls_to_a_peer_are_limited_by_the_one_who_asks(void **state)
+{
+    (void)state;
+    struct pair pair;
+    struct asking asking;
+    struct asking second = {0};
+    init_nodes(&pair);
+    struct exchange_server own = pair.server;
+    own.outbound_max = 1;
+    assert_int_equal(exchange_serve(pair.a.net_switch, &own), STATUS_OK);
+    test_nodes_connect(&pair.a, &pair.b);
+    struct exchange_call call = {.protocols = ids,
+            .protocol_count = 1,
+            .answer_max = ANSWER_MAX,
+            .done = on_done,
+            .context = &second};
+    ask(&pair, &asking, 10);
+    assert_int_equal(exchange_call(pair.a.last_connection, &call), STATUS_LIMIT_REACHED);
+    test_nodes_run(pair.nodes, 2, is_done, &asking);
+    test_nodes_run(pair.nodes, 2, has_one_stream_less, &pair);
+    assert_int_equal(exchange_call(pair.a.last_connection, &call), STATUS_OK);
+    io_loop_wake(pair.a.loop);
+    test_nodes_run(pair.nodes, 2, is_done, &second);
+    test_nodes_fini(pair.nodes, 2);
+}
+
 static void a_request_that_trickles_in_has_one_deadline(void **state)
 {
     (void)state;
@@ -392,6 +423,7 @@ int main(void)
             cmocka_unit_test(a_refused_request_fails_for_the_one_who_asked),
             cmocka_unit_test(an_answer_may_come_later),
             cmocka_unit_test(a_request_whose_asker_leaves_is_abandoned),
+            cmocka_unit_test(calls_to_a_peer_are_limited_by_the_one_who_asks),
             cmocka_unit_test(a_request_that_trickles_in_has_one_deadline),
             cmocka_unit_test(a_protocol_that_nobody_serves_is_reported),
             cmocka_unit_test(a_hundred_pings_are_answered_on_one_stream),
