@@ -258,7 +258,7 @@ static enum status wire_archive(struct node *node)
     }
     stage->archive_rings.count = node->settings.lane_count;
     stage->spill_rings.count = node->settings.lane_count;
-    stage->ring_capacity = node->settings.archive_ring * node->settings.lane_count;
+    stage->ring_capacity = node->settings.archive_ring;
     stage->archive_parking = &node->archive_parking;
     stage->spill_parking = &node->spill_parking;
     stage->archive = node->archive;

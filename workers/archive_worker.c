@@ -288,10 +288,21 @@ static void archive_stop(void *context)
     progress_wake(stage->progress);
 }
 
+/* The deepest: one busy lane is dropped from while the others' rings are empty. */
+static size_t deepest_ring(const struct ring_set *set)
+{
+    size_t deepest = 0;
+    for (size_t i = 0; i < set->count; i++) {
+        size_t depth = spmc_ring_depth_estimate(set->rings[i]);
+        deepest = depth > deepest ? depth : deepest;
+    }
+    return deepest;
+}
+
 /* Hysteresis: from more than half full until a quarter. */
 static bool should_spill(struct archive_stage *stage)
 {
-    size_t depth = ring_set_depth(&stage->spill_rings);
+    size_t depth = deepest_ring(&stage->spill_rings);
     size_t divisor = stage->is_spilling ? DISPATCHER_BEHIND_UNTIL : DISPATCHER_BEHIND_FROM;
     stage->is_spilling =
             dispatcher_is_archive_behind(depth, stage->ring_capacity, stage->budget, divisor);

@@ -36,7 +36,7 @@ enum {
 struct archive_stage {
     struct ring_set archive_rings; /* the same rings, each thread with its own place in turn */
     struct ring_set spill_rings;
-    size_t ring_capacity;
+    size_t ring_capacity; /* of each ring */
     struct parking *BORROWED archive_parking;
     struct parking *BORROWED spill_parking;
     struct archive *BORROWED archive;
