@@ -134,6 +134,25 @@ static enum status apply_entry_nodes(
     return status;
 }
 
+/* In the reference the numbers of two clusters bring a preset along. */
+static enum status judge_cluster(
+        const struct options *options, const struct config_reporter *reporter)
+{
+    uint64_t cluster = options_number(options, "cluster-id");
+    if (cluster == 1 && options_flag(options, "network")) {
+        config_report(reporter, CONFIG_ERROR,
+                "--cluster-id=1 is The Waku Network: its messages carry RLN proofs, which this "
+                "node "
+                "cannot check");
+        return STATUS_UNSUPPORTED;
+    }
+    if (cluster == 2 && options_text(options, "preset")[0] == '\0') {
+        config_report(reporter, CONFIG_NOTE,
+                "--cluster-id=2 brings no preset along; the reference applies logos.dev");
+    }
+    return STATUS_OK;
+}
+
 /* As in the reference a node without --store keeps nothing; --archive is ours and prevails. */
 static enum status apply_store(struct options *options, const struct config_reporter *reporter)
 {
@@ -153,6 +172,9 @@ enum status config_preset_apply(struct options *options, const struct config_rep
     enum status status = name[0] != '\0' ? apply_named(options, name, reporter) : STATUS_OK;
     if (status == STATUS_OK) {
         status = apply_entry_nodes(options, reporter);
+    }
+    if (status == STATUS_OK) {
+        status = judge_cluster(options, reporter);
     }
     return status == STATUS_OK ? apply_store(options, reporter) : status;
 }

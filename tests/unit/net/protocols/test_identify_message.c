@@ -134,10 +134,8 @@ static void lists_without_end_are_cut(void **state)
 static void malformed_messages_are_refused(void **state)
 {
     (void)state;
-    static const char *const messages[] = {"\x0a",
-            "\x0a\x05"
-            "ab",
-            "\x0b", "\x32\xff\xff\xff\xff\xff\x01", "\x0a\x02\x08\x09"};
+    static const char *const messages[] = {
+            "\x0a", "\x0a\x05\x61\x62", "\x0b", "\x32\xff\xff\xff\xff\xff\x01", "\x0a\x02\x08\x09"};
     struct peer_id peer = {0};
     for (size_t i = 0; i < sizeof(messages) / sizeof(messages[0]); i++) {
         struct identify_info info;
