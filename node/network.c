@@ -10,7 +10,9 @@
 #include "codec/topics.h"
 #include "net/protocols/echo.h"
 #include "net/protocols/identify.h"
+#include "net/protocols/lightpush.h"
 #include "net/protocols/metadata.h"
+#include "net/protocols/store.h"
 #include "net/transport/tls.h"
 #include "node/io_role.h"
 #include "node/network_settings.h"
@@ -31,6 +33,8 @@ struct network {
     struct identify *identify;
     struct metadata *metadata;
     struct relay *relay;
+    struct lightpush *lightpush; /* NULL: not served; likewise */
+    struct store *store;
     struct static_nodes *static_nodes;
     struct multiaddr addresses[NETWORK_EXTERNAL_MAX + NETWORK_LISTENERS_MAX];
     size_t address_count;
@@ -191,6 +195,40 @@ static enum status make_relay(struct network *network, const struct network_sett
                                           : "relay");
 }
 
+static enum status make_lightpush(struct network *network, const struct network_settings *settings,
+        const struct network_options *options)
+{
+    struct lightpush_options lightpush_options = {.net_switch = network->net_switch,
+            .intake = options->intake,
+            .budget = options->budget,
+            .message_bytes_max = settings->message_bytes_max,
+            .connection_pushes_max = settings->connection_pushes_max,
+            .pushes_max = settings->pushes_max,
+            .cluster_id = (uint16_t)settings->cluster_id,
+            .network_shards = settings->network_shards};
+    return settings->has_lightpush ? lightpush_create(&network->lightpush, &lightpush_options)
+                                   : STATUS_OK;
+}
+
+static enum status make_store(struct network *network, const struct network_settings *settings,
+        const struct network_options *options, struct node_error *error)
+{
+    struct store_options store_options = {.net_switch = network->net_switch,
+            .jobs = options->query_jobs,
+            .connection_queries_max = settings->connection_queries_max,
+            .queries_max = settings->queries_max,
+            .answer_bytes_max = settings->answer_bytes_max,
+            .answers_bytes_max = settings->answers_bytes_max,
+            .timeout_ms = settings->query_timeout_ms};
+    if (!settings->has_store) {
+        return STATUS_OK;
+    }
+    if (options->query_jobs == NULL) {
+        return explain(error, STATUS_BAD_ARGUMENT, "--store with --archive=none");
+    }
+    return store_create(&network->store, &store_options);
+}
+
 static enum status make_protocols(struct network *network, const struct network_settings *settings,
         const struct network_options *options, struct node_error *error)
 {
@@ -207,6 +245,12 @@ static enum status make_protocols(struct network *network, const struct network_
     }
     if (status == STATUS_OK && settings->has_relay) {
         status = make_relay(network, settings, options, error);
+    }
+    if (status == STATUS_OK) {
+        status = make_lightpush(network, settings, options);
+    }
+    if (status == STATUS_OK) {
+        status = make_store(network, settings, options, error);
     }
     if (status == STATUS_OK) {
         status = static_nodes_create(&network->static_nodes, network->net_switch,
@@ -316,6 +360,8 @@ void network_destroy(struct network **network_pointer)
     static_nodes_destroy(&network->static_nodes);
     relay_destroy(&network->relay);
     switch_destroy(&network->net_switch);
+    lightpush_destroy(&network->lightpush);
+    store_destroy(&network->store);
     metadata_destroy(&network->metadata);
     identify_destroy(&network->identify);
     for (size_t i = 0; i < network->loop_count; i++) {
@@ -345,11 +391,18 @@ void network_start(struct network *network)
     static_nodes_start(network->static_nodes);
 }
 
+/* Requests that other threads still work on come back to their io thread, which has to be there. */
+static bool has_pending(const struct network *network)
+{
+    return (network->lightpush != NULL && lightpush_pending(network->lightpush) > 0) ||
+           (network->store != NULL && store_pending(network->store) > 0);
+}
+
 void network_close(struct network *network)
 {
     struct timespec slice = {.tv_nsec = NANOSECONDS_PER_MILLISECOND};
     switch_stop(network->net_switch);
-    while (!switch_is_stopped(network->net_switch)) {
+    while (!switch_is_stopped(network->net_switch) || has_pending(network)) {
         nanosleep(&slice, NULL);
     }
 }
@@ -379,6 +432,17 @@ const struct identity *network_identity(const struct network *network)
 struct net_switch *network_switch(const struct network *network)
 {
     return network->net_switch;
+}
+
+bool network_has_store(const struct network *network)
+{
+    return network->store != NULL;
+}
+
+decode_verdict *network_lightpush_verdict(const struct network *network, void **context)
+{
+    *context = network->lightpush;
+    return network->lightpush != NULL ? lightpush_settle : NULL;
 }
 
 struct relay *network_relay(const struct network *network)

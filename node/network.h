@@ -21,9 +21,11 @@
 #include "net/protocols/relay.h"
 #include "net/switch/switch.h"
 #include "queues/frame_budget.h"
+#include "queues/inbox.h"
 #include "queues/topic.h"
 #include "router/intake.h"
 #include "router/relay_link.h"
+#include "workers/decode_worker.h"
 #include "workers/worker.h"
 
 struct network;
@@ -33,6 +35,7 @@ struct network_options {
     const struct options *BORROWED options; /* read now, not kept */
     const struct intake *BORROWED intake;   /* complete before the io roles run */
     struct frame_budget *BORROWED budget;
+    struct inbox *BORROWED query_jobs; /* of archive jobs; NULL: there is no archive to ask */
 };
 
 MUST_USE enum status network_create(
@@ -61,6 +64,12 @@ const char *BORROWED network_topic_at(const struct network *network, size_t i);
 
 const struct identity *BORROWED network_identity(const struct network *network);
 struct net_switch *BORROWED network_switch(const struct network *network);
+
+/* Whether it posts to query_jobs. */
+bool network_has_store(const struct network *network);
+
+/* Who learns what became of messages that came in by lightpush; NULL: none do. */
+decode_verdict *network_lightpush_verdict(const struct network *network, void **context);
 
 /* NULL without relay. */
 struct relay *BORROWED network_relay(const struct network *network);

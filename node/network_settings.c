@@ -291,11 +291,26 @@ static enum status read_limits(
     return STATUS_OK;
 }
 
+static void read_services(struct network_settings *out, const struct options *options)
+{
+    out->network_shards = (uint16_t)options_number(options, "num-shards-in-network");
+    out->has_lightpush = options_flag(options, "lightpush");
+    out->pushes_max = (size_t)options_number(options, "lightpush-limit");
+    out->connection_pushes_max = (size_t)options_number(options, "lightpush-peer-limit");
+    out->has_store = options_flag(options, "store");
+    out->queries_max = (size_t)options_number(options, "store-queries");
+    out->connection_queries_max = (size_t)options_number(options, "store-peer-queries");
+    out->answer_bytes_max = (size_t)options_number(options, "store-answer-limit");
+    out->answers_bytes_max = (size_t)options_number(options, "store-answers-limit");
+    out->query_timeout_ms = options_number(options, "store-query-timeout");
+}
+
 enum status network_settings_read(
         struct network_settings *out, const struct options *options, struct node_error *error)
 {
     memset(out, 0, sizeof(*out));
     out->only_external = options_flag(options, "ext-multiaddr-only");
+    read_services(out, options);
     enum status status = read_limits(out, options, error);
     if (status == STATUS_OK) {
         status = read_listeners(out, options, error);

@@ -51,6 +51,17 @@ struct network_settings {
     size_t queue_bytes_max;
     size_t outbound_bytes_max;
     uint64_t message_age_max_ms;
+
+    uint16_t network_shards; /* 0: static sharding */
+    bool has_lightpush;
+    size_t pushes_max;
+    size_t connection_pushes_max;
+    bool has_store;
+    size_t queries_max;
+    size_t connection_queries_max;
+    size_t answer_bytes_max;
+    size_t answers_bytes_max;
+    uint64_t query_timeout_ms;
 };
 
 /* On failure there is nothing to destroy. */

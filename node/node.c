@@ -205,6 +205,10 @@ static void wire_lane(struct node *node, size_t index)
     lane->worker.progress = &node->progress;
     lane->worker.verdict = node->hooks.verdict;
     lane->worker.verdict_context = node->hooks.verdict_context;
+    if (node->network != NULL) {
+        lane->worker.lightpush =
+                network_lightpush_verdict(node->network, &lane->worker.lightpush_context);
+    }
     node->intake.lanes[index] = lane->inbox;
     node->intake.events[index] = lane->events;
     node->event_worker.rings.rings[index] = lane->event_ring;
@@ -277,7 +281,14 @@ static enum status make_network(
     if (!node->hooks.has_network) {
         return STATUS_OK;
     }
-    enum status status = network_create(&node->network, &network_options, error);
+    enum status status = inbox_create(&node->query_jobs);
+    if (status != STATUS_OK) {
+        return status;
+    }
+    network_options.query_jobs = node->archive != NULL ? node->query_jobs : NULL;
+    node->query_worker.jobs = node->query_jobs;
+    node->query_worker.archive = node->archive;
+    status = network_create(&node->network, &network_options, error);
     if (status == STATUS_OK) {
         node->relay_port = network_relay_port(node->network);
     }
@@ -397,6 +408,9 @@ void node_destroy(struct node **node_pointer)
     archive_close(&node->archive);
     rcu_drain();
     network_destroy(&node->network);
+    if (node->query_jobs != NULL) {
+        inbox_destroy(&node->query_jobs);
+    }
     topic_registry_destroy(&node->topics);
     frame_budget_destroy(&node->budget);
     metrics_destroy(&node->metrics);

@@ -20,6 +20,7 @@
 #include "workers/event_worker.h"
 #include "workers/filter_worker.h"
 #include "workers/pin_plan.h"
+#include "workers/query_worker.h"
 #include "workers/relay_lane.h"
 #include "workers/sync_worker.h"
 #include "workers/worker.h"
@@ -97,6 +98,8 @@ struct node {
     struct sync_worker sync_worker;
     struct inbox *event_tasks;
     struct event_worker event_worker;
+    struct query_worker query_worker;
+    struct inbox *query_jobs;
     struct node_lane lanes[NODE_LANES_MAX];
     struct node_filter filters[NODE_FILTERS_MAX];
     struct intake intake;

@@ -11,7 +11,7 @@
 
 /* Consumers before producers, so that nothing is pushed to a stage that is not there yet. */
 static const enum node_role start_order[] = {NODE_ROLE_SPILL, NODE_ROLE_ARCHIVE, NODE_ROLE_SYNC,
-        NODE_ROLE_EVENT, NODE_ROLE_FILTER, NODE_ROLE_DECODE, NODE_ROLE_IO};
+        NODE_ROLE_EVENT, NODE_ROLE_FILTER, NODE_ROLE_QUERY, NODE_ROLE_DECODE, NODE_ROLE_IO};
 
 enum {
     ORDER_COUNT = sizeof(start_order) / sizeof(start_order[0])

@@ -39,6 +39,9 @@ static bool has_role(const struct node *node, enum node_role role)
     if (role == NODE_ROLE_ARCHIVE) {
         return node->archive != NULL;
     }
+    if (role == NODE_ROLE_QUERY) {
+        return node->network != NULL && network_has_store(node->network);
+    }
     if (role == NODE_ROLE_SPILL) {
         return node->spill != NULL;
     }
@@ -72,6 +75,8 @@ static struct worker_role role_of(
         return sync_worker_role(&node->sync_worker, name);
     case NODE_ROLE_IO:
         return network_io_role(node->network, index, name);
+    case NODE_ROLE_QUERY:
+        return query_worker_role(&node->query_worker, name);
     case NODE_ROLE_EVENT:
         return event_worker_role(&node->event_worker, name);
     case NODE_ROLE_SPILL:

@@ -83,7 +83,7 @@ enum status intake_post_rpc(const struct intake *intake, struct frame *frame,
     return status;
 }
 
-enum status intake_post_message(const struct intake *intake, struct frame *frame,
+enum status intake_post_part(const struct intake *intake, struct frame *frame, struct span message,
         const struct topic *topic, const struct intake_source *source, void *completion)
 {
     struct frame_part *part = frame_add_part(frame);
@@ -92,7 +92,7 @@ enum status intake_post_message(const struct intake *intake, struct frame *frame
     }
     fill_source(part, source);
     part->topic = topic;
-    part->message = span_of(frame_bytes(frame), frame_length(frame));
+    part->message = message;
     part->has_signed_fields = false;
     part->completion = completion;
     frame_unref(frame);
@@ -100,6 +100,13 @@ enum status intake_post_message(const struct intake *intake, struct frame *frame
     inbox_push(lane, &part->link);
     inbox_wake(lane);
     return STATUS_OK;
+}
+
+enum status intake_post_message(const struct intake *intake, struct frame *frame,
+        const struct topic *topic, const struct intake_source *source, void *completion)
+{
+    struct span message = span_of(frame_bytes(frame), frame_length(frame));
+    return intake_post_part(intake, frame, message, topic, source, completion);
 }
 
 void intake_post_event(const struct intake *intake, size_t lane, struct lane_event *event)

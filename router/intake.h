@@ -63,3 +63,8 @@ void intake_post_event(const struct intake *intake, size_t lane, struct lane_eve
  */
 MUST_USE enum status intake_post_message(const struct intake *intake, struct frame *CONSUMED frame,
         const struct topic *topic, const struct intake_source *source, void *completion);
+
+/* The same for a frame of which the message is only a part. */
+MUST_USE enum status intake_post_part(const struct intake *intake, struct frame *CONSUMED frame,
+        struct span message, const struct topic *topic, const struct intake_source *source,
+        void *completion);

@@ -40,13 +40,24 @@ static size_t relay(struct decode_worker *worker, const struct frame_part *part,
     return 0;
 }
 
+static void tell(const struct decode_worker *worker, const struct frame_part *part,
+        const struct lane_decision *decision, size_t peer_count)
+{
+    if (part->completion == NULL) {
+        return;
+    }
+    if (part->origin == ORIGIN_LIGHTPUSH && worker->lightpush != NULL) {
+        worker->lightpush(worker->lightpush_context, part->completion, decision, peer_count);
+    } else if (worker->verdict != NULL) {
+        worker->verdict(worker->verdict_context, part->completion, decision, peer_count);
+    }
+}
+
 static void settle(struct decode_worker *worker, struct frame_part *part,
         const struct lane_decision *decision, struct turn_count *count)
 {
     size_t peer_count = relay(worker, part, decision);
-    if (part->completion != NULL && worker->verdict != NULL) {
-        worker->verdict(worker->verdict_context, part->completion, decision, peer_count);
-    }
+    tell(worker, part, decision, peer_count);
     frame_part_destroy(part);
     if (decision->envelope != NULL) {
         dispatcher_publish(worker->dispatcher, decision->envelope);

@@ -34,6 +34,8 @@ struct decode_worker {
     size_t progress_slot;    /* of PROGRESS_INTAKE */
     decode_verdict *verdict; /* NULL: nobody waits */
     void *verdict_context;
+    decode_verdict *lightpush; /* likewise, of parts that came in by lightpush */
+    void *lightpush_context;
     uint64_t next_expiry_ns;
     uint64_t turn_ns; /* monotonic time of this turn, when there is relay */
 };

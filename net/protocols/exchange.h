@@ -25,6 +25,24 @@ enum {
 /* A request that waits for its answer, gone after exchange_answer, _refuse or `abandoned`. */
 struct exchange;
 
+/* Where requests are read to, when not to memory of the exchange's own. */
+struct exchange_memory {
+    /* A place for length bytes, or NULL: the exchange uses its own memory then. */
+    void *(*create)(void *context, size_t length);
+    uint8_t *(*bytes)(void *place);
+    void (*destroy)(void *CONSUMED place);
+    void *context;
+};
+
+/* An answer that is made while it is sent: the next pieces are asked for when those before have left. */
+struct exchange_body {
+    size_t length; /* of all pieces */
+    /* Fills up to max pieces, each released once; 0: there are no more. */
+    size_t (*next)(void *context, struct muxer_piece pieces[], size_t max);
+    void (*done)(void *context); /* once, when the stream is gone; nothing is asked for after it */
+    void *context;
+};
+
 struct exchange_server {
     const char *id;
     size_t request_max;    /* bytes; longer ones reset the stream */
@@ -33,6 +51,7 @@ struct exchange_server {
     /* From the first byte of the request to its last, then for the answer, then for the peer to take
      * it; 0: EXCHANGE_TIMEOUT_MS. */
     uint64_t timeout_ms;
+    const struct exchange_memory *memory; /* NULL: the exchange's own */
 
     /* Answers now or later; request is valid until then. */
     void (*requested)(void *context, struct exchange *exchange, struct span request);
@@ -51,6 +70,9 @@ struct stream *BORROWED exchange_stream(const struct exchange *exchange);
 void exchange_set_context(struct exchange *exchange, void *context);
 void *exchange_context(const struct exchange *exchange);
 
+/* The place that the request was read to, the caller's from now on; NULL: it is not in one. */
+MUST_USE void *exchange_take_memory(struct exchange *exchange);
+
 /* The message in up to EXCHANGE_PIECES_MAX pieces, without its length. All are released. */
 enum {
     EXCHANGE_PIECES_MAX = 7
@@ -58,6 +80,7 @@ enum {
 void exchange_answer(
         struct exchange *CONSUMED exchange, const struct muxer_piece pieces[], size_t count);
 void exchange_answer_copy(struct exchange *CONSUMED exchange, struct span message);
+void exchange_answer_body(struct exchange *CONSUMED exchange, const struct exchange_body *body);
 void exchange_refuse(struct exchange *CONSUMED exchange, enum status reason);
 
 struct exchange_call {

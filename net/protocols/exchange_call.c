@@ -19,7 +19,7 @@ struct pending_call {
     uint8_t ignored[IGNORED_BYTES];
 };
 
-static void release_pieces(const struct muxer_piece pieces[], size_t count)
+void exchange_release(const struct muxer_piece pieces[], size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         if (pieces[i].release != NULL) {
@@ -35,7 +35,7 @@ enum status exchange_write(struct stream *stream, const struct muxer_piece piece
     uint8_t *header = memory_allocate(VARINT_MAX_BYTES);
     if (header == NULL || count > EXCHANGE_PIECES_MAX) {
         memory_free(header);
-        release_pieces(pieces, count);
+        exchange_release(pieces, count);
         return header == NULL ? STATUS_NO_MEMORY : STATUS_BAD_ARGUMENT;
     }
     for (size_t i = 0; i < count; i++) {
@@ -47,7 +47,7 @@ enum status exchange_write(struct stream *stream, const struct muxer_piece piece
             .bytes = span_of(header, header_length), .release = memory_free, .owner = header};
     enum status status = stream_write(stream, all, count + 1);
     if (status != STATUS_OK) {
-        release_pieces(all, count + 1);
+        exchange_release(all, count + 1);
         return status;
     }
     stream_close_write(stream);

@@ -8,3 +8,5 @@
 /* Writes the length and the pieces, which are released even on failure, then closes this side. */
 MUST_USE enum status exchange_write(
         struct stream *stream, const struct muxer_piece pieces[], size_t count);
+
+void exchange_release(const struct muxer_piece pieces[], size_t count);

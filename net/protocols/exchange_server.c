@@ -11,7 +11,15 @@ struct exchange {
     struct stream *stream;
     struct prefixed_reader reader;
     void *context;
+    void *place; /* of server->memory; NULL: the reader's own */
+    struct exchange_body body;
     bool is_requested; /* and not answered yet */
+    bool has_body;
+    bool is_body_over;
+};
+
+enum {
+    BODY_QUEUED_MAX = 128 * 1024 /* above the mark at which the stream asks for more */
 };
 
 static uint64_t timeout_of(const struct exchange_server *server)
@@ -40,6 +48,20 @@ static size_t on_reserve(struct stream *stream, size_t wanted, uint8_t **to)
     return prefixed_reader_reserve(&exchange->reader, wanted, to);
 }
 
+/* The length is known: where the request goes. */
+static void place_request(struct exchange *exchange)
+{
+    const struct exchange_memory *memory = exchange->server->memory;
+    if (memory == NULL || exchange->place != NULL ||
+            !prefixed_reader_is_unplaced(&exchange->reader)) {
+        return;
+    }
+    exchange->place = memory->create(memory->context, exchange->reader.length);
+    if (exchange->place != NULL) {
+        prefixed_reader_place(&exchange->reader, memory->bytes(exchange->place));
+    }
+}
+
 static void on_commit(struct stream *stream, size_t n)
 {
     struct exchange *exchange = stream_context(stream);
@@ -50,6 +72,7 @@ static void on_commit(struct stream *stream, size_t n)
         stream_reset(stream, status);
         return;
     }
+    place_request(exchange);
     bool is_done = prefixed_reader_is_done(&exchange->reader);
     if (is_first || is_done) {
         /* Once for the whole request, however slowly it trickles in, and once for its answer. */
@@ -81,8 +104,44 @@ static void on_closed(struct stream *stream, enum status reason)
     if (exchange->is_requested && exchange->server->abandoned != NULL) {
         exchange->server->abandoned(exchange->server->context, exchange);
     }
+    if (exchange->has_body) {
+        exchange->body.done(exchange->body.context);
+    }
+    if (exchange->place != NULL) {
+        exchange->server->memory->destroy(exchange->place);
+    }
     prefixed_reader_fini(&exchange->reader);
     memory_free(exchange);
+}
+
+/* A peer that does not read keeps the rest of the body from being asked for, until it times out. */
+static void send_body(struct exchange *exchange)
+{
+    struct muxer_piece pieces[EXCHANGE_PIECES_MAX];
+    struct stream *stream = exchange->stream;
+    while (!exchange->is_body_over && stream_queued(stream) < BODY_QUEUED_MAX) {
+        size_t count = exchange->body.next(exchange->body.context, pieces, EXCHANGE_PIECES_MAX);
+        if (count == 0) {
+            exchange->is_body_over = true;
+            stream_close_write(stream);
+            return;
+        }
+        enum status status = stream_write(stream, pieces, count);
+        if (status != STATUS_OK) {
+            exchange->is_body_over = true;
+            exchange_release(pieces, count);
+            stream_reset(stream, status);
+        }
+    }
+}
+
+static void on_writable(struct stream *stream)
+{
+    struct exchange *exchange = stream_context(stream);
+    if (exchange != NULL && exchange->has_body && !exchange->is_body_over) {
+        stream_set_timeout(stream, timeout_of(exchange->server));
+        send_body(exchange);
+    }
 }
 
 static const struct stream_events events = {
@@ -90,6 +149,7 @@ static const struct stream_events events = {
         .reserve = on_reserve,
         .commit = on_commit,
         .remote_closed = on_remote_closed,
+        .writable = on_writable,
         .closed = on_closed,
 };
 
@@ -118,6 +178,31 @@ void exchange_set_context(struct exchange *exchange, void *context)
 void *exchange_context(const struct exchange *exchange)
 {
     return exchange->context;
+}
+
+void *exchange_take_memory(struct exchange *exchange)
+{
+    void *place = exchange->place;
+    exchange->place = NULL;
+    return place;
+}
+
+void exchange_answer_body(struct exchange *exchange, const struct exchange_body *body)
+{
+    uint8_t header[VARINT_MAX_BYTES];
+    assert(exchange->is_requested);
+    exchange->is_requested = false;
+    exchange->has_body = true;
+    exchange->body = *body;
+    stream_set_timeout(exchange->stream, timeout_of(exchange->server));
+    size_t length = (size_t)(varint_write(header, body->length) - header);
+    enum status status = stream_write_copy(exchange->stream, span_of(header, length));
+    if (status != STATUS_OK) {
+        exchange->is_body_over = true;
+        stream_reset(exchange->stream, status);
+        return;
+    }
+    send_body(exchange);
 }
 
 void exchange_answer(struct exchange *exchange, const struct muxer_piece pieces[], size_t count)

@@ -16,8 +16,23 @@ void prefixed_reader_init(struct prefixed_reader *reader, size_t max)
 
 void prefixed_reader_fini(struct prefixed_reader *reader)
 {
-    memory_free(reader->message);
+    if (!reader->is_placed) {
+        memory_free(reader->message);
+    }
     reader->message = NULL;
+}
+
+bool prefixed_reader_is_unplaced(const struct prefixed_reader *reader)
+{
+    return reader->has_length && reader->length > 0 && reader->message == NULL;
+}
+
+void prefixed_reader_place(struct prefixed_reader *reader, uint8_t *message)
+{
+    assert(prefixed_reader_is_unplaced(reader));
+    reader->message = message;
+    reader->capacity = reader->length;
+    reader->is_placed = true;
 }
 
 static size_t min_size(size_t a, size_t b)

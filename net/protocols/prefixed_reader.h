@@ -26,11 +26,18 @@ struct prefixed_reader {
     size_t received;
     size_t max;
     bool has_length;
+    bool is_placed; /* message is the caller's memory */
 };
 
 /* max: longest message that is taken. */
 void prefixed_reader_init(struct prefixed_reader *reader, size_t max);
 void prefixed_reader_fini(struct prefixed_reader *reader);
+
+/* Whether the length is known, is not 0, and no byte of the message has come. */
+bool prefixed_reader_is_unplaced(const struct prefixed_reader *reader);
+
+/* Has the message read to memory of the caller's, with room for all of it. Only while unplaced. */
+void prefixed_reader_place(struct prefixed_reader *reader, uint8_t *message);
 
 /* Where the next bytes go, never beyond the message; 0 when it is complete or there is no memory. */
 size_t prefixed_reader_reserve(struct prefixed_reader *reader, size_t wanted, uint8_t **to);

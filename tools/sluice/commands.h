@@ -10,6 +10,8 @@
 int command_run(int argc, char **argv);
 int command_replay(int argc, char **argv);
 int command_query(int argc, char **argv);
+int command_history(int argc, char **argv);
+int command_publish(int argc, char **argv);
 int command_config(int argc, char **argv);
 int command_key(int argc, char **argv);
 int command_ping(int argc, char **argv);

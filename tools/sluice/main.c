@@ -17,6 +17,8 @@ static const struct command commands[] = {
         {"run", "be a node; also without a command", command_run},
         {"replay", "feed captured relay traffic through the router", command_replay},
         {"query", "ask an archive for messages", command_query},
+        {"history", "ask a node for stored messages", command_history},
+        {"publish", "have a node publish messages", command_publish},
         {"key", "new|show: make a key file, or print the peer id of one", command_key},
         {"config", "check FILE: what is wrong with a configuration file", command_config},
         {"ping", "measure the round trip to a libp2p peer", command_ping},
@@ -29,7 +31,8 @@ static void print_help(FILE *out)
     for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
         fprintf(out, "  %-12s %s\n", commands[i].name, commands[i].help);
     }
-    fprintf(out, "\nsluice COMMAND --help tells more. Options without a command are those of run.\n");
+    fprintf(out,
+            "\nsluice COMMAND --help tells more. Options without a command are those of run.\n");
 }
 
 int main(int argc, char **argv)

@@ -28,8 +28,7 @@ static void says_in_one_line_what_the_reference_has_on_by_default(void **state)
     (void)state;
     assert_int_equal(judge(options, &reports), STATUS_OK);
     assert_int_equal(reports.note_count, 1);
-    assert_non_null(strstr(
-            reports.notes, "discv5-discovery, peer-exchange, rendezvous, filter, lightpush"));
+    assert_non_null(strstr(reports.notes, "discv5-discovery, peer-exchange, rendezvous, filter"));
     options_destroy(&options);
 }
 
@@ -39,7 +38,7 @@ static void what_was_turned_off_is_not_mentioned(void **state)
     (void)state;
     assert_int_equal(judge_one(&reports, "filter", "false"), STATUS_OK);
     assert_null(strstr(reports.notes, "filter"));
-    assert_non_null(strstr(reports.notes, "lightpush"));
+    assert_non_null(strstr(reports.notes, "rendezvous"));
 }
 
 static void refuses_what_the_operator_would_rely_on(void **state)
@@ -49,8 +48,7 @@ static void refuses_what_the_operator_would_rely_on(void **state)
             {"peer-exchange-node", "/ip4/1.2.3.4/tcp/1"}, {"mix", "true"}, {"quic-support", "true"},
             {"protected-shard", "0:02ab"}, {"relay-service-ratio", "60:40"},
             {"peer-persistence", "true"}, {"store-sync", "true"}, {"mode", "Edge"},
-            {"rest", "true"}, {"metrics-server", "true"}, {"filter", "true"},
-            {"lightpush", "true"}};
+            {"rest", "true"}, {"metrics-server", "true"}, {"filter", "true"}};
     (void)state;
     for (size_t i = 0; i < sizeof(asked) / sizeof(asked[0]); i++) {
         struct reports reports;

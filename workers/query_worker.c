@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: MIT */
+#include "workers/query_worker.h"
+
+#include <stddef.h>
+
+static enum status start(void *context)
+{
+    struct query_worker *worker = context;
+    return archive_reader_open(&worker->reader, worker->archive);
+}
+
+static void stop(void *context)
+{
+    struct query_worker *worker = context;
+    archive_reader_close(&worker->reader);
+}
+
+static size_t turn(void *context)
+{
+    struct query_worker *worker = context;
+    struct inbox_link *link = inbox_try_pop(worker->jobs);
+    if (link == NULL) {
+        return 0;
+    }
+    struct archive_job *job =
+            (struct archive_job *)((char *)link - offsetof(struct archive_job, link));
+    worker_block_begin();
+    job->run(job, worker->reader);
+    worker_block_end();
+    return 1;
+}
+
+static bool has_work(void *context)
+{
+    struct query_worker *worker = context;
+    return !inbox_is_empty(worker->jobs);
+}
+
+struct worker_role query_worker_role(struct query_worker *worker, const char *name)
+{
+    return (struct worker_role){
+            .name = name,
+            .context = worker,
+            .start = start,
+            .turn = turn,
+            .has_work = has_work,
+            .stop = stop,
+            .parking = inbox_parking(worker->jobs),
+    };
+}
