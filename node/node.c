@@ -23,6 +23,7 @@ static enum status open_archive(
         struct node *node, const struct options *options, struct node_error *error)
 {
     const char *address = options_text(options, "archive");
+    snprintf(node->archive_address, sizeof(node->archive_address), "%s", address);
     if (strcmp(address, "none") == 0) {
         return STATUS_OK;
     }
@@ -191,11 +192,15 @@ static void wire_lane(struct node *node, size_t index)
     dispatcher->sync = lane->sync_ring;
     dispatcher->event = lane->event_ring;
     dispatcher->filter_count = node->settings.filter_count;
+    dispatcher->lane = index;
+    dispatcher->archive_load = &node->archive_load;
+    dispatcher->event_load = &node->event_load;
     dispatcher->spill = node->spill != NULL ? &node->spill_parking : NULL;
     dispatcher->budget = node->budget;
     dispatcher->progress = &node->progress;
     for (size_t i = 0; i < dispatcher->filter_count; i++) {
         dispatcher->filters[i] = lane->filter_rings[i];
+        dispatcher->filter_loads[i] = &node->filters[i].load;
         node->filters[i].worker.rings.rings[index] = lane->filter_rings[i];
     }
     lane->worker.inbox = lane->inbox;
@@ -232,6 +237,8 @@ static void wire_stages(struct node *node)
     for (size_t i = 0; i < node->settings.filter_count; i++) {
         struct filter_worker *worker = &node->filters[i].worker;
         worker->rings.count = lanes;
+        worker->rings.load = &node->filters[i].load;
+        node->filters[i].load.lane_count = lanes;
         worker->requests = node->filters[i].requests;
         worker->subscriptions = node->filters[i].subscriptions;
         worker->progress = &node->progress;
@@ -240,6 +247,9 @@ static void wire_stages(struct node *node)
     }
     node->event_worker.rings.count = lanes;
     node->event_worker.tasks = node->event_tasks;
+    node->event_worker.rings.load = &node->event_load;
+    node->event_load.lane_count = lanes;
+    node->archive_load.lane_count = lanes;
     node->event_worker.parking = &node->event_parking;
     node->event_worker.progress = &node->progress;
     node->event_worker.callback = node->hooks.event;
@@ -262,6 +272,9 @@ static enum status wire_archive(struct node *node)
     }
     stage->archive_rings.count = node->settings.lane_count;
     stage->spill_rings.count = node->settings.lane_count;
+    stage->archive_rings.load = &node->archive_load;
+    stage->acknowledge = node->hooks.archived;
+    stage->acknowledge_context = node->hooks.archived_context;
     stage->ring_capacity = node->settings.archive_ring;
     stage->archive_parking = &node->archive_parking;
     stage->spill_parking = &node->spill_parking;
@@ -346,6 +359,7 @@ enum status node_create(struct node **out, const struct options *options,
     parking_init(&node->spill_parking);
     parking_init(&node->sync_parking);
     parking_init(&node->event_parking);
+    parking_init(&node->reply_parking);
     for (size_t i = 0; i < NODE_LANES_MAX; i++) {
         dispatcher_init(&node->lanes[i].dispatcher);
     }

@@ -21,6 +21,7 @@
 #include "base/status.h"
 #include "queues/frame_budget.h"
 #include "router/intake.h"
+#include "workers/archive_worker.h"
 #include "workers/decode_worker.h"
 #include "workers/event_worker.h"
 #include "workers/filter_worker.h"
@@ -28,6 +29,11 @@
 
 struct node;
 struct network;
+
+enum {
+    NODE_ARCHIVE_PATIENCE_MS =
+            1000 /* how long closed-loop producers wait for an archive that fails */
+};
 
 enum node_role {
 #define ROLE(id, name, count, priority, duty) NODE_ROLE_##id,
@@ -48,6 +54,9 @@ struct node_hooks {
     void *push_context;
     decode_verdict *verdict; /* on the lane's decode thread */
     void *verdict_context;
+    archive_acknowledge
+            *archived; /* on the archive thread, for each message that is stored and synced */
+    void *archived_context;
     intake_unknown_topic *unknown_topic; /* on the posting thread; NULL: refused */
     void *unknown_context;
     bool has_network; /* listens, and relays with peers, as the options say */
@@ -83,13 +92,20 @@ struct metrics *BORROWED node_metrics(const struct node *node);
 struct archive *BORROWED node_archive(const struct node *node); /* NULL with --archive=none */
 
 /*
- * For closed-loop producers. A frame with credit, waiting for it; NULL only when there is no memory or
- * the frame is larger than the budget.
+ * For closed-loop producers: a frame with credit, waiting until no more than a stage's share of the
+ * budget is in flight, so that no stage drops what it is too slow for. NULL when there is no memory,
+ * the frame is larger than the budget, or the archive has failed for NODE_ARCHIVE_PATIENCE_MS.
  */
 MUST_USE struct frame *node_wait_frame(struct node *node, size_t length);
 
-/* Waits until at most max of the submitted messages are not finished by every stage. */
-void node_wait_in_flight(struct node *node, uint64_t submitted, uint64_t max);
+/* For open-loop producers: as above, but waits for credit only. */
+MUST_USE struct frame *node_wait_credit(struct node *node, size_t length);
+
+/*
+ * Waits until at most max of the submitted messages are not finished by every stage. False when the
+ * archive has failed for NODE_ARCHIVE_PATIENCE_MS and they are not.
+ */
+bool node_wait_in_flight(struct node *node, uint64_t submitted, uint64_t max);
 uint64_t node_finished(const struct node *node);
 
 /* What the stage's queues hold at this moment. */
@@ -97,8 +113,9 @@ uint64_t node_held(const struct node *node, enum ledger_stage stage);
 
 /* STATUS_OK, or why the archive's engine refused the last batch. */
 enum status node_archive_health(const struct node *node);
+const char *BORROWED node_archive_address(const struct node *node);
 
-/* All threads of the role do nothing until that monotonic time. */
+/* All threads of the role do nothing until that monotonic time; 0 ends it. */
 void node_stall(struct node *node, enum node_role role, uint64_t until_ns);
 bool node_role_from_name(enum node_role *out, const char *name);
 const char *BORROWED node_role_name(enum node_role role);

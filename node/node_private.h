@@ -49,6 +49,7 @@ struct node_lane {
 struct node_filter {
     struct inbox *requests;
     struct subscriptions *subscriptions;
+    struct stage_load load;
     struct filter_worker worker;
 };
 
@@ -83,6 +84,9 @@ struct node {
     struct parking spill_parking;
     struct parking sync_parking;
     struct parking event_parking;
+    struct parking reply_parking; /* of callers that wait for a filter thread's answer */
+    struct stage_load archive_load;
+    struct stage_load event_load;
     struct archive_stage archive_stage;
 
     struct node_settings settings;
@@ -94,6 +98,7 @@ struct node {
     struct topic_registry *topics;
     struct archive *archive;
     struct spill *spill;
+    char archive_address[512]; /* as the operator named it */
     struct sync_set *sync_set;
     struct sync_worker sync_worker;
     struct inbox *event_tasks;

@@ -9,8 +9,11 @@
 #include "base/rcu.h"
 #include "node/node_private.h"
 
-/* Consumers before producers, so that nothing is pushed to a stage that is not there yet. */
-static const enum node_role start_order[] = {NODE_ROLE_SPILL, NODE_ROLE_ARCHIVE, NODE_ROLE_SYNC,
+/*
+ * Consumers before producers, so that nothing is pushed to a stage that is not there yet; they stop in
+ * the reverse order. The archive is the last to stop and reads back what the spill thread wrote.
+ */
+static const enum node_role start_order[] = {NODE_ROLE_ARCHIVE, NODE_ROLE_SPILL, NODE_ROLE_SYNC,
         NODE_ROLE_EVENT, NODE_ROLE_FILTER, NODE_ROLE_QUERY, NODE_ROLE_DECODE, NODE_ROLE_IO};
 
 enum {
@@ -162,7 +165,7 @@ enum status node_unsubscribe_topic(struct node *node, struct span name)
 /* A request that its sender waits for. */
 struct waiting_subscribe {
     struct filter_request request;
-    struct parking done_parking;
+    struct parking *done_parking; /* the node's: the waiter may be gone before the wake */
     struct subscriber_entry subscriber;
     const struct subscription_request *criteria;
     enum subscription_result result; /* written before DONE */
@@ -173,30 +176,31 @@ static void subscribe_on_filter_thread(
         struct filter_request *request, struct subscriptions *subscriptions)
 {
     struct waiting_subscribe *waiting = (struct waiting_subscribe *)request;
+    struct parking *done_parking = waiting->done_parking;
     bool is_new;
     waiting->result = subscriptions_subscribe(
             subscriptions, waiting->subscriber, waiting->criteria, clock_monotonic_ns(), &is_new);
     atomic_store_explicit(&waiting->is_done, true, memory_order_release); /* DONE */
-    parking_wake(&waiting->done_parking);
+    parking_wake(done_parking);
 }
 
 enum subscription_result node_filter_subscribe(struct node *node,
         struct subscriber_entry subscriber, const struct subscription_request *request)
 {
-    struct waiting_subscribe waiting = {.subscriber = subscriber, .criteria = request};
+    struct waiting_subscribe waiting = {
+            .subscriber = subscriber, .criteria = request, .done_parking = &node->reply_parking};
     waiting.request.carry_out = subscribe_on_filter_thread;
-    parking_init(&waiting.done_parking);
     atomic_init(&waiting.is_done, false);
     struct node_filter *filter = &node->filters[subscriber.id % node->settings.filter_count];
     inbox_push(filter->requests, &waiting.request.link);
     inbox_wake(filter->requests);
     for (;;) {
-        uint32_t ticket = parking_prepare(&waiting.done_parking);
+        uint32_t ticket = parking_prepare(&node->reply_parking);
         if (atomic_load_explicit(&waiting.is_done, memory_order_acquire)) { /* DONE */
-            parking_cancel(&waiting.done_parking, ticket);
+            parking_cancel(&node->reply_parking, ticket);
             return waiting.result;
         }
-        parking_wait(&waiting.done_parking, ticket, UINT64_MAX);
+        parking_wait(&node->reply_parking, ticket, UINT64_MAX);
     }
 }
 
@@ -230,21 +234,50 @@ struct archive *node_archive(const struct node *node)
     return node->archive;
 }
 
+static bool has_lost_patience(const struct node *node)
+{
+    uint64_t since_ns = 0;
+    return node->archive != NULL &&
+           archive_stage_health(&node->archive_stage, &since_ns) != STATUS_OK && since_ns != 0 &&
+           clock_monotonic_ns() - since_ns >
+                   NODE_ARCHIVE_PATIENCE_MS * (uint64_t)NANOSECONDS_PER_MILLISECOND;
+}
+
+static struct frame *try_frame(struct node *node, size_t length, size_t bound)
+{
+    if (frame_budget_used(node->budget) + frame_charge(length) > bound) {
+        return NULL;
+    }
+    return frame_try_create(node->budget, FRAME_BUDGET_COMPLETE, length);
+}
+
 /* Frames come back when any stage has finished something, which wakes the progress. */
-struct frame *node_wait_frame(struct node *node, size_t length)
+static struct frame *wait_frame(struct node *node, size_t length, size_t bound, bool may_give_up)
 {
     struct parking *parking = &node->progress.parking;
-    while (frame_charge(length) <= frame_budget_limit(node->budget)) {
+    while (frame_charge(length) <= bound && !(may_give_up && has_lost_patience(node))) {
         uint32_t ticket = parking_prepare(parking);
-        struct frame *frame = frame_try_create(node->budget, FRAME_BUDGET_COMPLETE, length);
+        struct frame *frame = try_frame(node, length, bound);
         if (frame != NULL) {
             parking_cancel(parking, ticket);
             return frame;
         }
         /* A last reference may also go after the wake, on the reclaimer's thread. */
-        parking_wait(parking, ticket, 10 * NANOSECONDS_PER_MILLISECOND);
+        parking_wait(parking, ticket, 10ULL * NANOSECONDS_PER_MILLISECOND);
     }
     return NULL;
+}
+
+struct frame *node_wait_frame(struct node *node, size_t length)
+{
+    size_t limit = frame_budget_limit(node->budget);
+    size_t share = limit / DISPATCHER_SHARE;
+    return wait_frame(node, length, frame_charge(length) <= share ? share : limit, true);
+}
+
+struct frame *node_wait_credit(struct node *node, size_t length)
+{
+    return wait_frame(node, length, frame_budget_limit(node->budget), false);
 }
 
 uint64_t node_finished(const struct node *node)
@@ -252,17 +285,22 @@ uint64_t node_finished(const struct node *node)
     return progress_finished(&node->progress);
 }
 
-void node_wait_in_flight(struct node *node, uint64_t submitted, uint64_t max)
+bool node_wait_in_flight(struct node *node, uint64_t submitted, uint64_t max)
 {
     struct parking *parking = &node->progress.parking;
     while (submitted - node_finished(node) > max) {
+        if (has_lost_patience(node)) {
+            return false;
+        }
         uint32_t ticket = parking_prepare(parking);
         if (submitted - node_finished(node) <= max) {
             parking_cancel(parking, ticket);
-            return;
+            return true;
         }
+        /* A failing archive wakes the progress each time it has tried again. */
         parking_wait(parking, ticket, UINT64_MAX);
     }
+    return true;
 }
 
 static uint64_t depth_of_rings(const struct node *node, enum ledger_stage stage)
@@ -296,7 +334,14 @@ uint64_t node_held(const struct node *node, enum ledger_stage stage)
 
 enum status node_archive_health(const struct node *node)
 {
-    return node->archive != NULL ? archive_stage_health(&node->archive_stage) : STATUS_OK;
+    uint64_t since_ns;
+    return node->archive != NULL ? archive_stage_health(&node->archive_stage, &since_ns)
+                                 : STATUS_OK;
+}
+
+const char *node_archive_address(const struct node *node)
+{
+    return node->archive_address;
 }
 
 void node_floating_cpus(const struct node *node, struct cpu_set *out)

@@ -33,13 +33,45 @@ static void finish(struct dispatcher *dispatcher, size_t slot, enum metric reaso
     progress_add(dispatcher->progress, slot, 1);
 }
 
-static void push_or_drop(struct dispatcher *dispatcher, struct spmc_ring *ring, size_t slot,
-        struct envelope *envelope, enum metric reason)
+/* Where an envelope may go, and what is counted when it may not. */
+struct outlet {
+    struct spmc_ring *ring;
+    struct stage_load *load;
+    size_t slot;
+    bool has_share; /* it may hold back its share of the budget only */
+    enum metric ring_full;
+    enum metric over_share;
+};
+
+/* Looks at the other lanes only when this one has its part of the share. One envelope always fits. */
+static bool is_over_share(
+        const struct dispatcher *dispatcher, const struct outlet *outlet, size_t bytes)
 {
-    if (!spmc_ring_try_push(ring, envelope)) {
-        finish(dispatcher, slot, reason);
-        envelope_unref(envelope);
+    size_t share = frame_budget_limit(dispatcher->budget) / DISPATCHER_SHARE;
+    size_t own = stage_load_of_lane(outlet->load, dispatcher->lane);
+    if (!outlet->has_share || own + bytes <= share / outlet->load->lane_count) {
+        return false;
     }
+    size_t held = stage_load_bytes(outlet->load);
+    return held > 0 && held + bytes > share;
+}
+
+static void push_or_drop(
+        struct dispatcher *dispatcher, const struct outlet *outlet, struct envelope *envelope)
+{
+    enum metric reason = outlet->over_share;
+    size_t bytes = stage_load_of(envelope);
+    if (!is_over_share(dispatcher, outlet, bytes)) {
+        /* Before the push: the worker may be done with it at once. */
+        stage_load_add(outlet->load, dispatcher->lane, bytes);
+        if (spmc_ring_try_push(outlet->ring, envelope)) {
+            return;
+        }
+        stage_load_remove(outlet->load, dispatcher->lane, bytes);
+        reason = outlet->ring_full;
+    }
+    finish(dispatcher, outlet->slot, reason);
+    envelope_unref(envelope);
 }
 
 static void offer_archive(struct dispatcher *dispatcher, struct envelope *envelope)
@@ -52,8 +84,13 @@ static void offer_archive(struct dispatcher *dispatcher, struct envelope *envelo
         envelope_unref(envelope);
         return;
     }
-    push_or_drop(dispatcher, dispatcher->archive, dispatcher->slot_archive, envelope,
-            LEDGER_ARCHIVE_ARCHIVE_UNAVAILABLE);
+    struct outlet outlet = {.ring = dispatcher->archive,
+            .load = dispatcher->archive_load,
+            .slot = dispatcher->slot_archive,
+            .has_share = dispatcher->spill == NULL,
+            .ring_full = LEDGER_ARCHIVE_ARCHIVE_UNAVAILABLE,
+            .over_share = LEDGER_ARCHIVE_ARCHIVE_UNAVAILABLE};
+    push_or_drop(dispatcher, &outlet, envelope);
 }
 
 static bool try_hold(struct dispatcher_gap *gap, int state)
@@ -117,13 +154,23 @@ static void offer_live_stages(struct dispatcher *dispatcher, struct envelope *en
 {
     for (size_t i = 0; i < dispatcher->filter_count; i++) {
         metrics_add(LEDGER_FILTER_RECEIVED, 1);
-        push_or_drop(dispatcher, dispatcher->filters[i], dispatcher->slot_filters[i], envelope,
-                LEDGER_FILTER_RING_FULL);
+        struct outlet outlet = {.ring = dispatcher->filters[i],
+                .load = dispatcher->filter_loads[i],
+                .slot = dispatcher->slot_filters[i],
+                .has_share = true,
+                .ring_full = LEDGER_FILTER_RING_FULL,
+                .over_share = LEDGER_FILTER_OVER_SHARE};
+        push_or_drop(dispatcher, &outlet, envelope);
     }
     if (dispatcher->event != NULL) {
         metrics_add(LEDGER_EVENT_RECEIVED, 1);
-        push_or_drop(dispatcher, dispatcher->event, dispatcher->slot_event, envelope,
-                LEDGER_EVENT_RING_FULL);
+        struct outlet outlet = {.ring = dispatcher->event,
+                .load = dispatcher->event_load,
+                .slot = dispatcher->slot_event,
+                .has_share = true,
+                .ring_full = LEDGER_EVENT_RING_FULL,
+                .over_share = LEDGER_EVENT_OVER_SHARE};
+        push_or_drop(dispatcher, &outlet, envelope);
     }
 }
 

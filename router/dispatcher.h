@@ -10,6 +10,10 @@
  *   sync      id by value; full: dropped(ring_full), and the sync worker marks the time incomplete
  *   event     ring; full: dropped(ring_full)
  *
+ * Half of the memory budget is what one stage may hold back at most, or a slow one would stop the
+ * others: filter and event drop what is beyond it (over_share), and so does the archive where it has
+ * no spill file.
+ *
  * Thread: one dispatcher a lane, used by the lane's decode thread; it is the producer of the rings.
  */
 
@@ -24,10 +28,12 @@
 #include "queues/id_ring.h"
 #include "queues/progress.h"
 #include "queues/spmc_ring.h"
+#include "queues/stage_load.h"
 
 enum {
     DISPATCHER_FILTERS_MAX = 16,
     DISPATCHER_GAPS = 2,
+    DISPATCHER_SHARE = 2,       /* a stage may hold back half of the budget */
     DISPATCHER_BEHIND_FROM = 2, /* half of ring or budget: the spill thread begins */
     DISPATCHER_BEHIND_UNTIL = 4 /* a quarter: it leaves the rest to the archive thread */
 };
@@ -50,6 +56,10 @@ struct dispatcher {
     size_t filter_count;
     struct id_ring *sync;
     struct spmc_ring *event;
+    struct stage_load *archive_load; /* of each stage, for its share of the budget */
+    struct stage_load *filter_loads[DISPATCHER_FILTERS_MAX];
+    struct stage_load *event_load;
+    size_t lane;
     struct parking *spill; /* woken when the archive falls behind, see below; may be NULL */
     const struct frame_budget *budget;
 

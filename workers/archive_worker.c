@@ -9,7 +9,9 @@
 enum {
     RETRY_FIRST_MS = 50,
     RETRY_LAST_MS = 2000,
-    SPILL_BATCH = 64 /* envelopes the spill thread takes at once */
+    SPILL_BATCH = 64,     /* envelopes the spill thread takes at once */
+    FILL_STEP = 8,        /* envelopes between two looks at the bytes of the batch */
+    BATCH_BUDGET_PART = 4 /* of the memory budget, in one batch at most */
 };
 
 enum status archive_stage_init(struct archive_stage *stage)
@@ -24,9 +26,12 @@ enum status archive_stage_init(struct archive_stage *stage)
     stage->retry_at_ns = 0;
     stage->retry_delay_ns = 0;
     stage->is_spilling = false;
+    stage->batch_bytes = 0;
+    stage->inherited = stage->spill != NULL ? spill_count(stage->spill) : 0;
     atomic_init(&stage->health, STATUS_OK);
+    atomic_init(&stage->failing_since_ns, 0);
     atomic_init(&stage->batch_held, 0);
-    atomic_init(&stage->spill_held, stage->spill != NULL ? spill_count(stage->spill) : 0);
+    atomic_init(&stage->spill_held, stage->inherited);
     return STATUS_OK;
 }
 
@@ -43,9 +48,10 @@ size_t archive_stage_held(const struct archive_stage *stage)
            atomic_load_explicit(&stage->spill_held, memory_order_relaxed);
 }
 
-enum status archive_stage_health(const struct archive_stage *stage)
+enum status archive_stage_health(const struct archive_stage *stage, uint64_t *since_ns)
 {
-    /* relaxed: a reading */
+    /* relaxed: readings */
+    *since_ns = atomic_load_explicit(&stage->failing_since_ns, memory_order_relaxed);
     return (enum status)atomic_load_explicit(&stage->health, memory_order_relaxed);
 }
 
@@ -62,15 +68,23 @@ static void report_failure(struct archive_stage *stage, enum status status)
     uint64_t first = (uint64_t)RETRY_FIRST_MS * NANOSECONDS_PER_MILLISECOND;
     uint64_t last = (uint64_t)RETRY_LAST_MS * NANOSECONDS_PER_MILLISECOND;
     delay = delay < first ? first : delay > last ? last : delay;
+    uint64_t now = clock_monotonic_ns();
+    if (stage->retry_delay_ns == 0) {
+        atomic_store_explicit(&stage->failing_since_ns, now, memory_order_relaxed);
+    }
     stage->retry_delay_ns = delay;
-    stage->retry_at_ns = clock_monotonic_ns() + delay;
+    stage->retry_at_ns = now + delay;
     atomic_store_explicit(&stage->health, (int)status, memory_order_relaxed);
     metrics_add(METRIC_ARCHIVE_FAILURES, 1);
     log_write_limited(&limit, LOG_ERROR, "archive", "the batch was refused: %s; it is tried again",
             status_text(status));
+    /* Who waits for the archive looks at its health. */
+    progress_wake(stage->progress);
 }
 
-static void report_success(struct archive_stage *stage, const struct archive_put_result *result)
+/* expected: how many of them a producer of this process may wait for. */
+static void report_success(
+        struct archive_stage *stage, const struct archive_put_result *result, size_t expected)
 {
     if (stage->retry_delay_ns != 0) {
         log_write(LOG_NOTICE, "archive", "archiving again");
@@ -78,11 +92,19 @@ static void report_success(struct archive_stage *stage, const struct archive_put
     stage->retry_delay_ns = 0;
     stage->retry_at_ns = 0;
     atomic_store_explicit(&stage->health, STATUS_OK, memory_order_relaxed);
+    atomic_store_explicit(&stage->failing_since_ns, 0, memory_order_relaxed);
     metrics_add(METRIC_ARCHIVE_BATCHES, 1);
     metrics_add(LEDGER_ARCHIVE_DELIVERED, result->stored);
     metrics_add(LEDGER_ARCHIVE_DUPLICATE, result->duplicates);
-    progress_add(stage->progress, stage->archive_slot, result->stored + result->duplicates);
+    progress_add(stage->progress, stage->archive_slot, expected);
     progress_wake(stage->progress);
+}
+
+static void acknowledge(const struct archive_stage *stage, const uint8_t *hash)
+{
+    if (stage->acknowledge != NULL) {
+        stage->acknowledge(stage->acknowledge_context, hash);
+    }
 }
 
 /* Gives the batch in hand to the engine; on failure it stays in hand. */
@@ -90,28 +112,51 @@ static bool put_batch(struct archive_stage *stage)
 {
     struct archive_put_result result;
     worker_block_begin();
-    enum status status = archive_put(stage->archive, stage->batch, stage->batch_count, &result);
+    size_t count = stage->batch_count;
+    enum status status = archive_put(stage->archive, stage->batch, count, &result);
+    for (size_t i = 0; status == STATUS_OK && i < count; i++) {
+        acknowledge(stage, stage->batch[i]->hash);
+    }
     worker_block_end();
     if (status != STATUS_OK) {
         report_failure(stage, status);
         return false;
     }
-    for (size_t i = 0; i < stage->batch_count; i++) {
-        envelope_unref(stage->batch[i]);
+    for (size_t i = 0; i < count; i++) {
+        ring_set_release(&stage->archive_rings, stage->batch[i]);
     }
     stage->batch_count = 0;
+    stage->batch_bytes = 0;
     set_held(&stage->batch_held, 0);
-    report_success(stage, &result);
+    report_success(stage, &result, count);
     return true;
 }
 
+/* What waits for a blocked engine can no longer be spilled, so it is bounded in bytes too. */
 static size_t fill_batch(struct archive_stage *stage)
 {
-    size_t room = stage->batch_max - stage->batch_count;
-    size_t taken = ring_set_drain(&stage->archive_rings, stage->batch + stage->batch_count, room);
-    stage->batch_count += taken;
+    size_t before = stage->batch_count;
+    size_t limit = frame_budget_limit(stage->budget) / BATCH_BUDGET_PART;
+    size_t taken = 1;
+    while (taken > 0 && stage->batch_bytes < limit) {
+        struct envelope **next = stage->batch + stage->batch_count;
+        size_t room = stage->batch_max - stage->batch_count;
+        taken = ring_set_drain(&stage->archive_rings, next, room < FILL_STEP ? room : FILL_STEP);
+        for (size_t i = 0; i < taken; i++) {
+            stage->batch_bytes += stage_load_of(next[i]);
+        }
+        stage->batch_count += taken;
+    }
     set_held(&stage->batch_held, stage->batch_count);
-    return taken;
+    return stage->batch_count - before;
+}
+
+/* Of the oldest count spilled records, those that came from this process; the others are forgotten. */
+static size_t take_expected(struct archive_stage *stage, size_t count)
+{
+    size_t inherited = stage->inherited < count ? stage->inherited : count;
+    stage->inherited -= inherited;
+    return count - inherited;
 }
 
 /* What cannot be read back is lost; the ledger says so. */
@@ -120,7 +165,7 @@ static void abandon_spilled(struct archive_stage *stage)
     size_t lost = spill_abandon(stage->spill);
     set_held(&stage->spill_held, spill_count(stage->spill));
     metrics_add(LEDGER_ARCHIVE_ARCHIVE_UNAVAILABLE, lost);
-    progress_add(stage->progress, stage->archive_slot, lost);
+    progress_add(stage->progress, stage->archive_slot, take_expected(stage, lost));
     log_write(LOG_ERROR, "archive", "the spill file is damaged: %zu messages are lost", lost);
 }
 
@@ -172,6 +217,9 @@ static size_t put_spilled(struct archive_stage *stage)
         status = archive_put_records(stage->archive, stage->spilled, count, &result);
     }
     if (status == STATUS_OK && count > 0) {
+        for (size_t i = 0; i < count; i++) {
+            acknowledge(stage, stage->spilled[i].hash);
+        }
         discard_spilled(stage, count);
     }
     worker_block_end();
@@ -180,9 +228,16 @@ static size_t put_spilled(struct archive_stage *stage)
         return 0;
     }
     if (count > 0) {
-        report_success(stage, &result);
+        report_success(stage, &result, take_expected(stage, count));
     }
     return count;
+}
+
+static enum status archive_start(void *context)
+{
+    struct archive_stage *stage = context;
+    metrics_add(LEDGER_ARCHIVE_RECEIVED, stage->inherited);
+    return STATUS_OK;
 }
 
 static size_t archive_turn(void *context)
@@ -213,10 +268,10 @@ static uint64_t archive_deadline(void *context)
     return stage->retry_at_ns != 0 ? stage->retry_at_ns : UINT64_MAX;
 }
 
-static void drop(struct envelope *envelope)
+static void drop(struct archive_stage *stage, struct envelope *envelope)
 {
     metrics_add(LEDGER_ARCHIVE_ARCHIVE_UNAVAILABLE, 1);
-    envelope_unref(envelope);
+    ring_set_release(&stage->archive_rings, envelope);
 }
 
 static enum status push_all(
@@ -251,9 +306,9 @@ static size_t spill_envelopes(
     metrics_add(METRIC_ARCHIVE_SPILLED, pushed);
     for (size_t i = 0; i < count; i++) {
         if (i < pushed) {
-            envelope_unref(envelopes[i]);
+            ring_set_release(&stage->archive_rings, envelopes[i]);
         } else {
-            drop(envelopes[i]);
+            drop(stage, envelopes[i]);
         }
     }
     return count - pushed;
@@ -271,10 +326,11 @@ static void archive_stop(void *context)
             dropped = spill_envelopes(stage, last, count);
         } else {
             for (size_t i = 0; i < count; i++) {
-                drop(last[i]);
+                drop(stage, last[i]);
             }
         }
         stage->batch_count -= count;
+        stage->batch_bytes = stage->batch_count == 0 ? 0 : stage->batch_bytes;
         progress_add(stage->progress, stage->archive_slot, dropped);
     }
     set_held(&stage->batch_held, 0);
@@ -322,6 +378,8 @@ static size_t spill_turn(void *context)
         progress_add(stage->progress, stage->spill_slot, dropped);
     }
     progress_wake(stage->progress);
+    /* The archive thread may have seen an empty ring and no spilled record yet. */
+    parking_wake(stage->archive_parking);
     return count;
 }
 
@@ -336,6 +394,7 @@ struct worker_role archive_stage_archive_role(struct archive_stage *stage, const
     return (struct worker_role){
             .name = name,
             .context = stage,
+            .start = archive_start,
             .turn = archive_turn,
             .has_work = archive_has_work,
             .deadline = archive_deadline,

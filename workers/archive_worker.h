@@ -9,6 +9,8 @@
  *
  * "Delivered" is counted after the engine has synced the batch.
  *
+ * What a spill file of an earlier process holds counts as received when the archive thread starts.
+ *
  * Thread: init before both workers start; archive_stage_health and archive_stage_held on any.
  */
 
@@ -33,6 +35,9 @@ enum {
     SPILLED_BATCH_BYTES = 8 * 1024 * 1024
 };
 
+/* The engine has synced the message with that hash; on the archive thread, must not block. */
+typedef void archive_acknowledge(void *context, const uint8_t hash[MESSAGE_HASH_BYTES]);
+
 struct archive_stage {
     struct ring_set archive_rings; /* the same rings, each thread with its own place in turn */
     struct ring_set spill_rings;
@@ -46,7 +51,9 @@ struct archive_stage {
     struct progress *BORROWED progress;
     size_t archive_slot;
     size_t spill_slot;
-    size_t batch_max; /* messages in one put, at most ARCHIVE_BATCH_MAX */
+    size_t batch_max;                 /* messages in one put, at most ARCHIVE_BATCH_MAX */
+    archive_acknowledge *acknowledge; /* NULL: nobody wants to know */
+    void *acknowledge_context;
 
     /* archive thread */
     struct envelope *batch[ARCHIVE_BATCH_MAX]; /* what the engine has not taken yet */
@@ -54,12 +61,15 @@ struct archive_stage {
     struct archive_record spilled[SPILLED_BATCH_MAX]; /* read back, while the engine takes them */
     uint64_t retry_at_ns;
     uint64_t retry_delay_ns;
+    size_t batch_bytes; /* of frames in batch */
+    size_t inherited;   /* spilled records of an earlier process: no producer of this one waits */
 
     /* spill thread */
     bool is_spilling;
 
     /* read by others */
-    atomic_int health; /* enum status of the last put; STATUS_OK: fine */
+    atomic_int health;                 /* enum status of the last put; STATUS_OK: fine */
+    _Atomic uint64_t failing_since_ns; /* monotonic; 0: the last put succeeded */
     atomic_size_t batch_held;
     atomic_size_t spill_held;
 };
@@ -73,5 +83,5 @@ struct worker_role archive_stage_spill_role(struct archive_stage *stage, const c
 /* Messages received and not yet delivered, refused or dropped: rings, batch and spill file. */
 size_t archive_stage_held(const struct archive_stage *stage);
 
-/* STATUS_OK, or why the engine refused the last batch. */
-enum status archive_stage_health(const struct archive_stage *stage);
+/* STATUS_OK, or why the engine refused the last batch; *since_ns: monotonic time of the first refusal. */
+enum status archive_stage_health(const struct archive_stage *stage, uint64_t *since_ns);

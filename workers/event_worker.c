@@ -34,7 +34,7 @@ static size_t deliver(struct event_worker *worker)
         if (worker->callback != NULL) {
             worker->callback(worker->callback_context, envelopes[i]);
         }
-        envelope_unref(envelopes[i]);
+        ring_set_release(&worker->rings, envelopes[i]);
         metrics_add(LEDGER_EVENT_DELIVERED, 1);
         progress_add(worker->progress, worker->progress_slot, 1);
     }

@@ -56,7 +56,7 @@ static size_t turn(void *context)
     size_t count = ring_set_drain(&worker->rings, envelopes, BATCH);
     for (size_t i = 0; i < count; i++) {
         deliver(worker, envelopes[i]);
-        envelope_unref(envelopes[i]);
+        ring_set_release(&worker->rings, envelopes[i]);
     }
     if (count > 0) {
         metrics_add(LEDGER_FILTER_DELIVERED, count);

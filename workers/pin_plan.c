@@ -53,10 +53,10 @@ static const char *end_of_list(const char *list)
 {
     const char *comma = list;
     while ((comma = strchr(comma, ',')) != NULL) {
-        if (comma[1] < '0' || comma[1] > '9') {
-            return comma;
-        }
         comma++;
+        if (*comma != '\0' && (*comma < '0' || *comma > '9')) {
+            return comma - 1;
+        }
     }
     return list + strlen(list);
 }
@@ -64,7 +64,7 @@ static const char *end_of_list(const char *list)
 static enum status parse_item(struct pin_plan *plan, const char **cursor,
         const struct pin_role roles[], struct pin_error *error)
 {
-    char list[128];
+    char list[512];
     const char *colon = strchr(*cursor, ':');
     if (colon == NULL) {
         snprintf(error->text, sizeof(error->text),
@@ -77,10 +77,15 @@ static enum status parse_item(struct pin_plan *plan, const char **cursor,
                 (int)(colon - *cursor), *cursor);
         return STATUS_BAD_ARGUMENT;
     }
+    if (cpu_set_count(&plan->named[role]) > 0) {
+        snprintf(
+                error->text, sizeof(error->text), "--pin: \"%s\" is named twice", roles[role].name);
+        return STATUS_BAD_ARGUMENT;
+    }
     const char *end = end_of_list(colon + 1);
-    snprintf(list, sizeof(list), "%.*s", (int)(end - colon - 1), colon + 1);
+    int length = snprintf(list, sizeof(list), "%.*s", (int)(end - colon - 1), colon + 1);
     struct cpu_set cpus;
-    if (cpu_set_parse(&cpus, list) != STATUS_OK) {
+    if (length >= (int)sizeof(list) || cpu_set_parse(&cpus, list) != STATUS_OK) {
         snprintf(error->text, sizeof(error->text),
                 "--pin: \"%.60s\" is no list of processors such as 0 or 2-3", list);
         return STATUS_BAD_ARGUMENT;

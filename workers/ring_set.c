@@ -15,6 +15,14 @@ size_t ring_set_drain(struct ring_set *set, struct envelope **out, size_t capaci
     return filled;
 }
 
+void ring_set_release(struct ring_set *set, struct envelope *envelope)
+{
+    if (set->load != NULL) {
+        stage_load_remove(set->load, envelope->topic->lane, stage_load_of(envelope));
+    }
+    envelope_unref(envelope);
+}
+
 bool ring_set_is_empty(const struct ring_set *set)
 {
     return ring_set_depth(set) == 0;

@@ -132,15 +132,20 @@ void worker_stall(struct worker *worker, uint64_t until_ns)
     atomic_store_explicit(&worker->stalled_until_ns, until_ns, memory_order_relaxed);
 }
 
-static void sit_out_stall(struct worker *worker)
+static bool is_stalled(struct worker *worker)
 {
     /* relaxed: as above */
     uint64_t until = atomic_load_explicit(&worker->stalled_until_ns, memory_order_relaxed);
-    if (until == 0 || clock_monotonic_ns() >= until) {
+    return until != 0 && clock_monotonic_ns() < until && !is_stopping(worker);
+}
+
+static void sit_out_stall(struct worker *worker)
+{
+    if (!is_stalled(worker)) {
         return;
     }
     rcu_offline();
-    while (clock_monotonic_ns() < until && !is_stopping(worker)) {
+    while (is_stalled(worker)) {
         struct timespec slice = {.tv_nsec = STALL_SLICE_NS};
         nanosleep(&slice, NULL);
     }

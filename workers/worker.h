@@ -69,7 +69,7 @@ void worker_destroy(struct worker **worker);
 
 /*
  * The worker does nothing until that monotonic time, as if it were blocked in a hook: for tests and
- * flood --stall. A stop request ends it. Any thread.
+ * flood --stall. 0 or a stop request ends it. Any thread.
  */
 void worker_stall(struct worker *worker, uint64_t until_ns);
 

@@ -49,6 +49,18 @@ bool program_log_start(const struct options *options)
     return true;
 }
 
+bool program_log_start_on_request(const struct options *options)
+{
+    bool is_wanted = options_is_set(options, "log-level") || options_is_set(options, "log-file");
+    if (!program_log_start(options)) {
+        return false;
+    }
+    if (!is_wanted) {
+        log_set_level(LOG_FATAL);
+    }
+    return true;
+}
+
 void program_log_reopen(void)
 {
     if (writer != NULL) {

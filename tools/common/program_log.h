@@ -16,6 +16,9 @@
 /* options has the node's table. False and one line on standard error when one of them is wrong. */
 MUST_USE bool program_log_start(const struct options *options);
 
+/* For programs that report what came of a run themselves: no lines unless some option asks for them. */
+MUST_USE bool program_log_start_on_request(const struct options *options);
+
 /* Opens --log-file again, for SIGHUP; not from a signal handler. */
 void program_log_reopen(void);
 

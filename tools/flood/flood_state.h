@@ -43,6 +43,8 @@ struct flood {
     uint64_t finished_ns;
     uint64_t next_progress_ns;
     bool shows_progress;
+    bool is_open_loop;
+    int acknowledge_fd; /* 0: none; on the archive thread */
 };
 
 /* Prints the result; false when anything is lost, doubled, torn, or a ledger does not close. */

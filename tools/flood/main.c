@@ -31,7 +31,7 @@ int main(int argc, char *argv[])
         fprintf(stderr, "flood: unexpected argument \"%s\"\n", options_positional(options, 0));
     } else if (!options_flag(options, "in-process")) {
         fprintf(stderr, "flood: --in-process is the only mode there is\n");
-    } else if (program_log_start(options)) {
+    } else if (program_log_start_on_request(options)) {
         exit_status = flood_in_process(options);
         program_log_stop();
     }

@@ -79,6 +79,8 @@ int command_query(int argc, char **argv)
         printf("usage: sluice query --archive=sqlite://PATH [OPTIONS]\n");
         options_print_help(options, stdout);
         exit_status = 0;
+    } else if (options_positional_count(options) > 0) {
+        fprintf(stderr, "query: unexpected argument \"%s\"\n", options_positional(options, 0));
     } else if (options_text(options, "archive")[0] == '\0') {
         fprintf(stderr, "query: --archive=sqlite://PATH is needed\n");
     } else if (query_arguments_read(&arguments, options, "query")) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "tools/sluice/query_options.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -12,8 +13,9 @@ static bool parse_time(int64_t *out, bool *has, const struct options *options, c
     const char *text = options_text(options, name);
     char *end;
     *has = text[0] != '\0';
+    errno = 0;
     *out = strtoll(text, &end, 10);
-    if (*end != '\0') {
+    if (*end != '\0' || errno != 0) {
         fprintf(stderr, "%s: --%s=%s is no number of nanoseconds\n", command, name, text);
         return false;
     }

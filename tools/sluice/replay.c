@@ -12,6 +12,7 @@
 
 #include "base/clock.h"
 #include "codec/capture.h"
+#include "tools/common/acknowledge.h"
 #include "tools/common/program_log.h"
 #include "tools/common/report.h"
 #include "tools/sluice/commands.h"
@@ -27,6 +28,7 @@ static const struct option_spec replay_options[] = {
         {"filter-subscribe", OPTION_LIST, "", 0, 0, "Replay",
                 "PUBSUB,CONTENT: a filter subscriber whose deliveries are counted"},
         {"realtime", OPTION_BOOL, "false", 0, 0, "Replay", "keep the recorded pace"},
+        ACKNOWLEDGE_OPTION("Replay"),
         {"json", OPTION_BOOL, "false", 0, 0, "Replay", "print one JSON object at the end"},
         {"help", OPTION_BOOL, "false", 0, 0, "Replay", "print this help"},
         {NULL, OPTION_BOOL, NULL, 0, 0, NULL, NULL},
@@ -54,6 +56,7 @@ struct replay {
     uint64_t began_ns;
     uint64_t next_progress_ns;
     bool shows_progress;
+    int acknowledge_fd; /* 0: none; on the archive thread */
     json_t *files;
 };
 
@@ -133,7 +136,8 @@ static enum status feed_record(
 {
     struct frame *frame = node_wait_frame(replay->node, record->frame_length);
     if (frame == NULL) {
-        return STATUS_TOO_LARGE;
+        bool has_archive = node_archive_health(replay->node) == STATUS_OK;
+        return has_archive ? STATUS_TOO_LARGE : STATUS_ARCHIVE_UNAVAILABLE;
     }
     enum status status = capture_read_frame(capture, frame_bytes(frame));
     if (status != STATUS_OK) {
@@ -192,19 +196,23 @@ static bool feed_file(struct replay *replay, const char *path)
     }
     replay->counts = (struct replay_counts){0};
     replay_tally_begin(replay->tally, replay->node);
+    errno = 0;
     enum status status = feed_records(replay, capture);
-    if (status != STATUS_OK) {
+    const char *reason =
+            status == STATUS_SYSTEM && errno != 0 ? strerror(errno) : status_text(status);
+    /* Why the archive is not available is said once, at the end. */
+    if (status != STATUS_OK && status != STATUS_ARCHIVE_UNAVAILABLE) {
         fprintf(stderr, "%s%s: record %" PRIu64 " at byte %" PRIu64 ": %s\n",
                 replay->shows_progress ? "\n" : "", path, capture_record_number(capture),
-                capture_offset(capture), status_text(status));
+                capture_offset(capture), reason);
     }
     capture_close(&capture);
-    node_wait_in_flight(replay->node, replay->submitted, 0);
+    bool has_finished = node_wait_in_flight(replay->node, replay->submitted, 0);
     if (options_flag(replay->options, "json")) {
         json_object_set_new(replay->files, base_name(path),
                 replay_tally_json(replay->tally, replay->node, &replay->counts));
     }
-    return status == STATUS_OK;
+    return status == STATUS_OK && has_finished;
 }
 
 static void add_deliveries(const struct replay *replay, json_t *result)
@@ -245,6 +253,21 @@ static void print_text(const struct replay *replay, double seconds)
             (double)replay->submitted / seconds, (double)replay->bytes / 1e6 / seconds);
 }
 
+/* False, with one line that says why, when something that the archive was offered is not in it. */
+static bool check_archive(const struct replay *replay)
+{
+    const char *address = node_archive_address(replay->node);
+    enum status health = node_archive_health(replay->node);
+    uint64_t dropped = metrics_sum(node_metrics(replay->node), LEDGER_ARCHIVE_ARCHIVE_UNAVAILABLE);
+    if (health != STATUS_OK) {
+        fprintf(stderr, "replay: archive %s: %s\n", address, status_text(health));
+    } else if (dropped > 0) {
+        fprintf(stderr, "replay: archive %s: too slow for %" PRIu64 " messages\n", address,
+                dropped);
+    }
+    return health == STATUS_OK && dropped == 0;
+}
+
 static int run_files(struct replay *replay)
 {
     int exit_status = 0;
@@ -255,7 +278,9 @@ static int run_files(struct replay *replay)
         }
     }
     replay->began_ns = clock_monotonic_ns();
-    for (size_t i = 0; i < options_positional_count(replay->options); i++) {
+    for (size_t i = 0; i < options_positional_count(replay->options) &&
+                       node_archive_health(replay->node) == STATUS_OK;
+            i++) {
         if (!feed_file(replay, options_positional(replay->options, i))) {
             exit_status = EXIT_FAILED;
         }
@@ -272,11 +297,7 @@ static int run_files(struct replay *replay)
         fprintf(stderr, "replay: a ledger does not close\n");
         exit_status = EXIT_FAILED;
     }
-    if (node_archive_health(replay->node) != STATUS_OK) {
-        fprintf(stderr, "replay: archive: %s\n", status_text(node_archive_health(replay->node)));
-        exit_status = EXIT_FAILED;
-    }
-    return exit_status;
+    return check_archive(replay) ? exit_status : EXIT_FAILED;
 }
 
 static int run_node(struct replay *replay)
@@ -285,6 +306,8 @@ static int run_node(struct replay *replay)
     struct node_hooks hooks = {.event = take_event,
             .event_context = replay,
             .push = count_push,
+            .archived = acknowledge_to_fd,
+            .archived_context = &replay->acknowledge_fd,
             .unknown_topic = take_part,
             .unknown_context = replay};
     enum status status = node_create(&replay->node, replay->options, &hooks, &error);
@@ -325,8 +348,9 @@ int command_replay(int argc, char **argv)
         exit_status = 0;
     } else if (options_positional_count(replay.options) == 0) {
         fprintf(stderr, "replay: name at least one capture file\n");
-    } else if (program_log_start(replay.options)) {
+    } else if (program_log_start_on_request(replay.options)) {
         replay.shows_progress = isatty(STDERR_FILENO) != 0;
+        replay.acknowledge_fd = (int)options_number(replay.options, "acknowledge-fd");
         replay.files = json_object();
         exit_status = run_node(&replay);
         json_decref(replay.files);
