@@ -94,7 +94,7 @@ static void part(struct pair *pair)
 static void steps_of_the_wall_clock_end_nothing_and_lose_nothing(void **state)
 {
     static const int64_t steps[] = {
-            HOUR_NS, -HOUR_NS, 10 * 365 * 24 * HOUR_NS, 0, 24 * HOUR_NS, -24 * HOUR_NS, 0};
+            HOUR_NS, -HOUR_NS, HOUR_NS * 24 * 365 * 10, 0, HOUR_NS * 24, -HOUR_NS * 24, 0};
     static struct pair pair;
     static const char archived[] = API_STAGE("archive", "delivered", "delivered");
     (void)state;
