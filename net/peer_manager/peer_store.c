@@ -23,7 +23,7 @@ enum status peer_store_create(struct peer_store **out, const struct peer_store_o
         store->options.capacity = PEER_STORE_CAPACITY;
     }
     store->random = options->seed | 1;
-    store->peers = memory_allocate_zeroed(store->options.capacity * sizeof(*store->peers));
+    store->peers = memory_allocate_zeroed(store->options.capacity * sizeof(struct peer_record *));
     if (store->peers == NULL) {
         memory_free(store);
         return STATUS_NO_MEMORY;

@@ -2,6 +2,7 @@
 #include "net/switch/connection.h"
 
 #include <assert.h>
+#include <string.h>
 
 #include "base/clock.h"
 #include "base/log.h"
@@ -321,7 +322,10 @@ void connection_set_agent(struct connection *connection, struct span agent)
     for (size_t i = 0; i < length; i++) {
         /* It ends up in logs and on terminals. */
         bool is_printable = agent.bytes[i] >= ' ' && agent.bytes[i] < 127;
-        text[i] = is_printable ? (char)agent.bytes[i] : '?';
+        text[i] = '?';
+        if (is_printable) {
+            memcpy(text + i, agent.bytes + i, 1);
+        }
     }
     text[length] = '\0';
     memory_free(connection->agent);

@@ -74,11 +74,7 @@ static void fit_descriptors(struct switch_options *options)
 
 static enum status create_parts(struct net_switch *net_switch)
 {
-    enum status status = tls_context_create_client(&net_switch->tls_client);
-    if (status != STATUS_OK) {
-        return status;
-    }
-    status = noise_static_create(&net_switch->own_static, net_switch->options.identity);
+    enum status status = noise_static_create(&net_switch->own_static, net_switch->options.identity);
     if (status != STATUS_OK) {
         return status;
     }

@@ -168,24 +168,33 @@ static void run_outbound(struct io_task *task)
     shard_begin_outbound(command.shard, command.entry, &command.dial);
 }
 
+/* STATUS_OK with *standing not 0: there is nothing to do. */
+static enum status prepare_dial(
+        struct net_switch *net_switch, const struct multiaddr *address, uint64_t *standing)
+{
+    struct multiaddr_endpoint endpoint;
+    enum status status = multiaddr_endpoint(&endpoint, address);
+    if (status != STATUS_OK || net_switch->is_stopping) {
+        return status != STATUS_OK ? status : STATUS_CLOSED;
+    }
+    *standing = endpoint.has_peer ? registry_find_peer(net_switch->registry, &endpoint.peer) : 0;
+    bool needs_tls = *standing == 0 && endpoint.is_secure && net_switch->tls_client == NULL;
+    return needs_tls ? tls_context_create_client(&net_switch->tls_client) : STATUS_OK;
+}
+
 /* Uses the command of the request again for its second hop. */
 static void begin_dial(struct command *command)
 {
     struct net_switch *net_switch = command->net_switch;
     struct switch_dial *dial = &command->dial;
-    struct peer_id peer;
     uint64_t standing = 0;
-    if (multiaddr_peer(&peer, &dial->address)) {
-        standing = registry_find_peer(net_switch->registry, &peer);
+    enum status status = prepare_dial(net_switch, &dial->address, &standing);
+    if (status == STATUS_OK && standing == 0) {
+        command->entry = registry_begin_outbound(net_switch->registry, dial);
+        status = command->entry == NULL ? STATUS_NO_MEMORY : STATUS_OK;
     }
-    if (standing != 0 || net_switch->is_stopping) {
-        dial->done(dial->context, standing != 0 ? STATUS_OK : STATUS_CLOSED, standing);
-        memory_free(command);
-        return;
-    }
-    command->entry = registry_begin_outbound(net_switch->registry, dial);
-    if (command->entry == NULL) {
-        dial->done(dial->context, STATUS_NO_MEMORY, 0);
+    if (status != STATUS_OK || standing != 0) {
+        dial->done(dial->context, status, standing);
         memory_free(command);
         return;
     }

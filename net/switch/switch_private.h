@@ -62,7 +62,7 @@ struct net_switch {
     size_t shard_count;
     size_t next_shard;
     struct registry *registry;
-    struct tls_context *tls_client;
+    struct tls_context *tls_client; /* made for the first dial that needs it */
     struct noise_static *own_static;
     struct protocol protocols[SWITCH_PROTOCOLS_MAX];
     size_t protocol_count;

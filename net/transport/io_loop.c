@@ -5,6 +5,8 @@
 #include <errno.h>
 #include <limits.h>
 #include <poll.h>
+#include <pthread.h>
+#include <signal.h>
 
 #include "base/clock.h"
 #include "base/memory.h"
@@ -14,6 +16,7 @@ struct io_loop {
     uv_async_t wake;
     struct inbox *inbox;
     unsigned index;
+    bool has_blocked_signals; /* on the thread that runs it */
     unsigned lingering_count;
     size_t in_flight_bytes;
     uint8_t *input;
@@ -125,8 +128,27 @@ bool io_loop_wait(struct io_loop *loop, uint64_t timeout_ns)
     return result > 0;
 }
 
+/*
+ * A write to a socket whose peer has gone raises SIGPIPE in the thread that writes, and libuv writes
+ * without asking for none. The disposition belongs to the host of the library, the mask of this
+ * thread does not.
+ */
+static void block_broken_pipes(void)
+{
+    sigset_t signals;
+    sigemptyset(&signals);
+    sigaddset(&signals, SIGPIPE);
+    int result = pthread_sigmask(SIG_BLOCK, &signals, NULL);
+    assert(result == 0);
+    (void)result;
+}
+
 void io_loop_turn(struct io_loop *loop)
 {
+    if (!loop->has_blocked_signals) {
+        loop->has_blocked_signals = true;
+        block_broken_pipes();
+    }
     uv_run(&loop->uv, UV_RUN_NOWAIT);
 }
 

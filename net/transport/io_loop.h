@@ -48,7 +48,7 @@ void io_loop_destroy(struct io_loop **loop);
  */
 bool io_loop_wait(struct io_loop *loop, uint64_t timeout_ns);
 
-/* Runs every callback that is due, without waiting. */
+/* Runs every callback that is due, without waiting. The first one blocks SIGPIPE on its thread. */
 void io_loop_turn(struct io_loop *loop);
 
 /* Whether a turn has to come before the next wait. */

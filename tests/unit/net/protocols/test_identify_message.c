@@ -135,7 +135,12 @@ static void malformed_messages_are_refused(void **state)
 {
     (void)state;
     static const char *const messages[] = {
-            "\x0a", "\x0a\x05\x61\x62", "\x0b", "\x32\xff\xff\xff\xff\xff\x01", "\x0a\x02\x08\x09"};
+            "\x0a",                         /* ends behind a tag */
+            "\x0a\x05xy",                   /* ends before its length says */
+            "\x0b",                         /* a group */
+            "\x32\xff\xff\xff\xff\xff\x01", /* a length of six bytes */
+            "\x0a\x02\x08\x09",             /* no public key */
+    };
     struct peer_id peer = {0};
     for (size_t i = 0; i < sizeof(messages) / sizeof(messages[0]); i++) {
         struct identify_info info;

@@ -10,49 +10,57 @@
 
 #include "net/protocols/prefixed_reader.h"
 
+enum {
+    LARGEST = 20000
+};
+
 /* Gives bytes in pieces of at most step; returns how many were taken. */
-static size_t feed(struct prefixed_reader *reader, const uint8_t *bytes, size_t length, size_t step,
-        enum status *status)
+static size_t feed(
+        struct prefixed_reader *reader, struct span bytes, size_t step, enum status *status)
 {
     size_t taken = 0;
     *status = STATUS_OK;
-    while (taken < length && *status == STATUS_OK) {
+    while (taken < bytes.length && *status == STATUS_OK) {
         uint8_t *to;
-        size_t wanted = length - taken < step ? length - taken : step;
+        size_t wanted = bytes.length - taken < step ? bytes.length - taken : step;
         size_t room = prefixed_reader_reserve(reader, wanted, &to);
         if (room == 0) {
             break;
         }
         size_t n = room < wanted ? room : wanted;
-        memcpy(to, bytes + taken, n);
+        memcpy(to, bytes.bytes + taken, n);
         taken += n;
         *status = prefixed_reader_commit(reader, n);
     }
     return taken;
 }
 
+static void check_arrival(uint8_t *bytes, size_t size, size_t step)
+{
+    struct prefixed_reader reader;
+    enum status status;
+    prefixed_reader_init(&reader, LARGEST);
+    size_t header = (size_t)(varint_write(bytes, size) - bytes);
+    for (size_t i = 0; i < size; i++) {
+        bytes[header + i] = (uint8_t)(i * 7 + step);
+    }
+    /* One byte more, which belongs to whatever comes next. */
+    assert_int_equal(
+            feed(&reader, span_of(bytes, header + size + 1), step, &status), header + size);
+    assert_int_equal(status, STATUS_OK);
+    assert_true(prefixed_reader_is_done(&reader));
+    assert_true(span_equal(prefixed_reader_message(&reader), span_of(bytes + header, size)));
+    prefixed_reader_fini(&reader);
+}
+
 static void messages_of_all_sizes_arrive_in_any_cut(void **state)
 {
     (void)state;
-    static const size_t sizes[] = {0, 1, 127, 128, 4095, 4096, 4097, 20000};
-    uint8_t *bytes = calloc(1, 20016);
+    static const size_t sizes[] = {0, 1, 127, 128, 4095, 4096, 4097, LARGEST};
+    uint8_t *bytes = calloc(1, LARGEST + VARINT_MAX_BYTES + 1);
     for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
         for (size_t step = 1; step < 9000; step = step * 3 + 1) {
-            struct prefixed_reader reader;
-            enum status status;
-            prefixed_reader_init(&reader, 20000);
-            size_t header = (size_t)(varint_write(bytes, sizes[i]) - bytes);
-            for (size_t j = 0; j < sizes[i]; j++) {
-                bytes[header + j] = (uint8_t)(j * 7 + i);
-            }
-            size_t whole = header + sizes[i];
-            /* One byte more, which belongs to whatever comes next. */
-            assert_int_equal(feed(&reader, bytes, whole + 1, step, &status), whole);
-            assert_int_equal(status, STATUS_OK);
-            assert_true(prefixed_reader_is_done(&reader));
-            struct span message = prefixed_reader_message(&reader);
-            assert_true(span_equal(message, span_of(bytes + header, sizes[i])));
-            prefixed_reader_fini(&reader);
+            check_arrival(bytes, sizes[i], step);
         }
     }
     free(bytes);
@@ -63,7 +71,7 @@ static void expect_refusal(const char *bytes, size_t length, enum status expecte
     struct prefixed_reader reader;
     enum status status;
     prefixed_reader_init(&reader, 1000);
-    feed(&reader, (const uint8_t *)bytes, length, 100, &status);
+    feed(&reader, span_of(bytes, length), 100, &status);
     assert_int_equal(status, expected);
     assert_false(prefixed_reader_is_done(&reader));
     prefixed_reader_fini(&reader);
@@ -85,7 +93,7 @@ static void a_length_alone_costs_little(void **state)
     uint8_t bytes[VARINT_MAX_BYTES + 1];
     prefixed_reader_init(&reader, 1U << 30);
     size_t length = (size_t)(varint_write(bytes, 1U << 30) - bytes);
-    feed(&reader, bytes, length + 1, 100, &status);
+    feed(&reader, span_of(bytes, length + 1), 100, &status);
     assert_int_equal(status, STATUS_OK);
     assert_true(reader.capacity <= 4096);
     prefixed_reader_fini(&reader);

@@ -143,7 +143,7 @@ static void the_oldest_unfinished_handshake_gives_way_to_a_new_one(void **state)
     test_node_init(&server, &limits, any_port);
     test_node_init(&honest, NULL, NULL);
     uint64_t before = count_of(METRIC_NET_CLOSED_UPGRADES_MAX);
-    crowd_come(&crowd, &server, 2 * PLACES);
+    crowd_come(&crowd, &server, 2UL * PLACES);
     test_nodes_connect(&honest, &server);
     assert_true(count_of(METRIC_NET_CLOSED_UPGRADES_MAX) >= before + PLACES);
     assert_true(raw_is_closed(crowd.descriptors[0]));
@@ -541,7 +541,7 @@ static void a_peer_that_reads_nothing_is_closed_after_the_write_timeout(void **s
 {
     (void)state;
     struct switch_options limits = {
-            .write_timeout_ms = SHORT_TIMEOUT_MS, .keep_alive_ms = 3600 * 1000};
+            .write_timeout_ms = SHORT_TIMEOUT_MS, .keep_alive_ms = UINT64_C(3600000)};
     struct test_node server;
     struct test_node bad;
     struct test_node *nodes[] = {&server, &bad};

@@ -59,10 +59,12 @@ static void bytes_behind_the_request_are_not_taken(void **state)
 {
     (void)state;
     struct websocket_upgrade *server = create_server();
-    char bytes[sizeof(sample_request) + 4];
+    static const char more[] = "\x82\x01GET";
+    uint8_t bytes[sizeof(sample_request) + sizeof(more)];
+    size_t request_length = strlen(sample_request);
     size_t consumed = 0;
-    memcpy(bytes, sample_request, sizeof(sample_request) - 1);
-    memcpy(bytes + sizeof(sample_request) - 1, "\x82\x01GET", 5);
+    memcpy(bytes, sample_request, sizeof(sample_request));
+    memcpy(bytes + request_length, more, sizeof(more));
     assert_int_equal(
             websocket_upgrade_receive(server, span_of(bytes, sizeof(bytes)), &consumed), STATUS_OK);
     assert_int_equal(consumed, sizeof(sample_request) - 1);
@@ -139,12 +141,13 @@ static void a_client_and_a_server_agree(void **state)
 static void a_client_refuses_another_answer(void **state)
 {
     (void)state;
-    static const char *const answers[] = {
-            "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n",
-            ("HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
-             "Sec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=\r\n\r\n"),
-            "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n",
-    };
+    static const char wrong_status[] = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
+    static const char wrong_accept[] =
+            "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+            "Sec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=\r\n\r\n";
+    static const char no_accept[] =
+            "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n";
+    static const char *const answers[] = {wrong_status, wrong_accept, no_accept};
     for (size_t i = 0; i < sizeof(answers) / sizeof(answers[0]); i++) {
         struct websocket_upgrade *client;
         size_t consumed = 0;
