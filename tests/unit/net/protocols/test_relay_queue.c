@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: MIT */
+#include <string.h>
+
+#include "base/rcu.h"
+#include "net/protocols/relay_queue.h"
+#include "tests/support/cmocka.h"
+
+enum {
+    MESSAGE_BYTES = 1000
+};
+
+static const struct topic topic = {.name = {(const uint8_t *)"t", 1}};
+static const struct relay_queue_limits limits = {
+        .message_bytes_max = 5 * 1100, .control_bytes_max = 300, .age_max_ns = 100};
+static struct relay_budget budget;
+
+static struct relay_queue make_queue(size_t budget_bytes)
+{
+    struct relay_queue queue;
+    atomic_init(&budget.bytes, 0);
+    atomic_init(&budget.messages, 0);
+    budget.bytes_max = budget_bytes;
+    relay_queue_init(&queue, &limits, &budget);
+    return queue;
+}
+
+/* connection tells tickets apart. */
+static struct relay_ticket *message(size_t length, uint64_t connection, uint64_t made_ns)
+{
+    struct frame *frame = frame_try_create(NULL, FRAME_BUDGET_COMPLETE, length);
+    assert_non_null(frame);
+    memset(frame_bytes(frame), 0, length);
+    struct envelope *envelope = envelope_create(frame);
+    assert_non_null(envelope);
+    envelope->topic = &topic;
+    envelope->message = span_of(frame_bytes(frame), length);
+    struct relay_parcel *parcel = relay_parcel_of_message(envelope, &connection, 1, made_ns);
+    assert_non_null(parcel);
+    envelope_unref(envelope);
+    return &parcel->tickets[0];
+}
+
+static struct relay_ticket *control(uint64_t connection)
+{
+    struct gossip_outgoing rpc = {.graft = &topic.name, .graft_count = 1};
+    struct relay_parcel *parcel = relay_parcel_of_control(&rpc, &connection, 1, 0);
+    assert_non_null(parcel);
+    return &parcel->tickets[0];
+}
+
+/* 0: the queue is empty. */
+static uint64_t pop(struct relay_queue *queue, uint64_t now_ns)
+{
+    struct relay_ticket *ticket = relay_queue_try_pop(queue, now_ns);
+    if (ticket == NULL) {
+        return 0;
+    }
+    uint64_t connection = ticket->connection;
+    relay_parcel_unref(ticket->parcel);
+    return connection;
+}
+
+static uint64_t counted(enum metric metric)
+{
+    return metrics_sum(NULL, metric);
+}
+
+static void gives_control_before_messages_and_each_in_order(void **state)
+{
+    (void)state;
+    struct relay_queue queue = make_queue(1 << 20);
+    relay_queue_push(&queue, message(MESSAGE_BYTES, 1, 0), 0);
+    relay_queue_push(&queue, control(2), 0);
+    relay_queue_push(&queue, message(MESSAGE_BYTES, 3, 0), 0);
+    relay_queue_push(&queue, control(4), 0);
+    assert_int_equal(pop(&queue, 0), 2);
+    assert_int_equal(pop(&queue, 0), 4);
+    assert_int_equal(pop(&queue, 0), 1);
+    assert_int_equal(pop(&queue, 0), 3);
+    assert_int_equal(pop(&queue, 0), 0);
+    assert_true(relay_queue_is_empty(&queue));
+    assert_int_equal(atomic_load(&budget.bytes), 0);
+    assert_int_equal(atomic_load(&budget.messages), 0);
+}
+
+static void drops_the_oldest_messages_above_its_bytes(void **state)
+{
+    (void)state;
+    struct relay_queue queue = make_queue(1 << 20);
+    uint64_t before = counted((enum metric)LEDGER_RELAY_OUT_QUEUE_FULL);
+    for (uint64_t i = 1; i <= 8; i++) {
+        relay_queue_push(&queue, message(MESSAGE_BYTES, i, 0), 0);
+        assert_true(queue.messages.bytes <= limits.message_bytes_max);
+    }
+    assert_int_equal(counted((enum metric)LEDGER_RELAY_OUT_QUEUE_FULL) - before, 3);
+    assert_int_equal(queue.dropped, 3);
+    for (uint64_t i = 4; i <= 8; i++) {
+        assert_int_equal(pop(&queue, 0), i);
+    }
+    assert_int_equal(pop(&queue, 0), 0);
+}
+
+static void refuses_a_message_that_is_larger_than_the_queue(void **state)
+{
+    (void)state;
+    struct relay_queue queue = make_queue(1 << 20);
+    uint64_t before = counted((enum metric)LEDGER_RELAY_OUT_QUEUE_FULL);
+    relay_queue_push(&queue, message(6000, 1, 0), 0);
+    assert_true(relay_queue_is_empty(&queue));
+    assert_int_equal(counted((enum metric)LEDGER_RELAY_OUT_QUEUE_FULL) - before, 1);
+}
+
+static void never_gives_a_message_that_waited_too_long(void **state)
+{
+    (void)state;
+    struct relay_queue queue = make_queue(1 << 20);
+    uint64_t before = counted((enum metric)LEDGER_RELAY_OUT_STALE);
+    relay_queue_push(&queue, message(MESSAGE_BYTES, 1, 1000), 1000);
+    relay_queue_push(&queue, message(MESSAGE_BYTES, 2, 1050), 1050);
+    relay_queue_push(&queue, message(MESSAGE_BYTES, 3, 900), 1050);
+    assert_int_equal(pop(&queue, 1101), 2);
+    assert_int_equal(pop(&queue, 1101), 0);
+    assert_int_equal(counted((enum metric)LEDGER_RELAY_OUT_STALE) - before, 2);
+    assert_int_equal(atomic_load(&budget.bytes), 0);
+}
+
+static void keeps_control_however_long_it_waits_but_bounded(void **state)
+{
+    (void)state;
+    struct relay_queue queue = make_queue(1 << 20);
+    uint64_t before = counted(METRIC_RELAY_CONTROL_DROPPED);
+    for (uint64_t i = 1; i <= 1000; i++) {
+        relay_queue_push(&queue, control(i), 0);
+        assert_true(queue.control.bytes <= limits.control_bytes_max);
+    }
+    size_t kept = queue.control.count;
+    assert_int_equal(counted(METRIC_RELAY_CONTROL_DROPPED) - before, 1000 - kept);
+    assert_int_equal(pop(&queue, UINT64_MAX), 1000 - kept + 1);
+    relay_queue_clear(&queue, (enum metric)LEDGER_RELAY_OUT_PEER_GONE);
+    assert_int_equal(counted(METRIC_RELAY_CONTROL_DROPPED) - before, 999);
+}
+
+static void shares_one_budget_and_takes_room_from_its_own_messages_only(void **state)
+{
+    (void)state;
+    struct relay_queue slow = make_queue(4 * 1100);
+    struct relay_queue other;
+    relay_queue_init(&other, &limits, &budget);
+    uint64_t before = counted((enum metric)LEDGER_RELAY_OUT_OUTBOUND_BUDGET);
+    relay_queue_push(&slow, message(MESSAGE_BYTES, 1, 0), 0);
+    relay_queue_push(&slow, message(MESSAGE_BYTES, 2, 0), 0);
+    relay_queue_push(&slow, message(MESSAGE_BYTES, 3, 0), 0);
+    relay_queue_push(&other, message(MESSAGE_BYTES, 4, 0), 0);
+    relay_queue_push(&other, message(MESSAGE_BYTES, 5, 0), 0);
+    assert_true(atomic_load(&budget.bytes) <= budget.bytes_max);
+    assert_int_equal(slow.messages.count, 3);
+    assert_int_equal(pop(&other, 0), 5);
+    relay_queue_push(&slow, message(MESSAGE_BYTES, 6, 0), 0);
+    relay_queue_push(&other, message(MESSAGE_BYTES, 7, 0), 0);
+    assert_int_equal(other.messages.count, 0);
+    assert_int_equal(counted((enum metric)LEDGER_RELAY_OUT_OUTBOUND_BUDGET) - before, 2);
+    uint64_t gone = counted((enum metric)LEDGER_RELAY_OUT_PEER_GONE);
+    relay_queue_clear(&slow, (enum metric)LEDGER_RELAY_OUT_PEER_GONE);
+    assert_int_equal(counted((enum metric)LEDGER_RELAY_OUT_PEER_GONE) - gone, 4);
+    assert_int_equal(atomic_load(&budget.bytes), 0);
+    assert_int_equal(atomic_load(&budget.messages), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+            cmocka_unit_test(gives_control_before_messages_and_each_in_order),
+            cmocka_unit_test(drops_the_oldest_messages_above_its_bytes),
+            cmocka_unit_test(refuses_a_message_that_is_larger_than_the_queue),
+            cmocka_unit_test(never_gives_a_message_that_waited_too_long),
+            cmocka_unit_test(keeps_control_however_long_it_waits_but_bounded),
+            cmocka_unit_test(shares_one_budget_and_takes_room_from_its_own_messages_only),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
