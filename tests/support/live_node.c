@@ -11,8 +11,8 @@
 #include "node/network.h"
 #include "tests/support/cmocka.h"
 
-static const char *const defaults[] = {"tcp-port", "0", "listen-address", "127.0.0.1",
-        "cluster-id", "16", "shard", "0", "archive", "none", "ip-colocation-limit", "0", NULL};
+static const char *const defaults[] = {"tcp-port", "0", "listen-address", "127.0.0.1", "cluster-id",
+        "16", "shard", "0", "archive", "none", "ip-colocation-limit", "0", NULL};
 
 static void keep(void *context, struct envelope *envelope)
 {
@@ -164,8 +164,7 @@ size_t live_message(uint8_t *out, uint64_t number, size_t payload_length)
     memcpy(end, &number, payload_length < sizeof(number) ? payload_length : sizeof(number));
     end += payload_length;
     end = wire_write_bytes(end, WIRE_TAG(2, WIRE_LENGTH), span_of_text(content_topic));
-    end = wire_write_number(
-            end, WIRE_TAG(10, WIRE_VARINT), varint_zigzag(clock_wall_ns()));
+    end = wire_write_number(end, WIRE_TAG(10, WIRE_VARINT), varint_zigzag(clock_wall_ns()));
     end = wire_write_bytes(end, WIRE_TAG(77, WIRE_LENGTH), span_of("unknown", 7));
     return (size_t)(end - out);
 }

@@ -81,10 +81,8 @@ static void on_connected(void *context, struct connection *connection)
 {
     static const char *const ids[] = {RELAY_PROTOCOL_ID};
     struct stranger *stranger = context;
-    struct stream_request request = {.protocols = ids,
-            .protocol_count = 1,
-            .events = &outbound_events,
-            .context = stranger};
+    struct stream_request request = {
+            .protocols = ids, .protocol_count = 1, .events = &outbound_events, .context = stranger};
     (void)!connection_open_stream(connection, &request, NULL);
     change_begin(stranger);
     stranger->connection = connection_id(connection);
@@ -135,8 +133,8 @@ static void register_protocols(struct stranger *stranger)
 }
 
 /* is_there is asked with the mutex held. */
-static void wait_until(struct stranger *stranger, bool (*is_there)(const struct stranger *, size_t),
-        size_t value)
+static void wait_until(
+        struct stranger *stranger, bool (*is_there)(const struct stranger *, size_t), size_t value)
 {
     struct timespec end;
     int result = 0;

@@ -122,13 +122,13 @@ static void a_topic_that_is_joined_later_is_relayed_and_one_that_is_left_is_not(
     assert_int_equal(node_unsubscribe_topic(a.node, span_of_text(name)), STATUS_OK);
     assert_int_equal(node_unsubscribe_topic(b.node, span_of_text(name)), STATUS_OK);
     uint64_t refused = live_node_metric(&b, (enum metric)LEDGER_INTAKE_TOPIC_NOT_SUBSCRIBED);
-    assert_int_equal(node_subscribe_topic(a.node, &a.topic, span_of_text(LIVE_NODE_TOPIC)),
-            STATUS_OK);
-    assert_int_equal(node_subscribe_topic(b.node, &b.topic, span_of_text(LIVE_NODE_TOPIC)),
-            STATUS_OK);
+    assert_int_equal(
+            node_subscribe_topic(a.node, &a.topic, span_of_text(LIVE_NODE_TOPIC)), STATUS_OK);
+    assert_int_equal(
+            node_subscribe_topic(b.node, &b.topic, span_of_text(LIVE_NODE_TOPIC)), STATUS_OK);
     live_node_wait_for_way(&a, &b);
-    assert_true(live_node_metric(&b, (enum metric)LEDGER_INTAKE_TOPIC_NOT_SUBSCRIBED) - refused <=
-                1);
+    assert_true(
+            live_node_metric(&b, (enum metric)LEDGER_INTAKE_TOPIC_NOT_SUBSCRIBED) - refused <= 1);
     live_node_stop(&a);
     live_node_stop(&b);
 }

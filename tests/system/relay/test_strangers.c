@@ -89,8 +89,8 @@ static void peers_that_drop_in_any_phase_leave_nothing_behind(void **state)
             stranger_subscribe(&stranger, LIVE_NODE_TOPIC);
         }
         if (i % 5 > 1) {
-            stranger_publish(&stranger, LIVE_NODE_TOPIC,
-                    span_of(message, live_message(message, i, 100)));
+            stranger_publish(
+                    &stranger, LIVE_NODE_TOPIC, span_of(message, live_message(message, i, 100)));
         }
         if (i % 5 > 2) {
             stranger_say(&stranger, span_of("\xff\x07 in the middle of a frame", 27));
@@ -150,11 +150,11 @@ static void frames_full_of_tiny_entries_cost_the_others_nothing(void **state)
 {
     (void)state;
     static const struct span entries[] = {
-            {(const uint8_t *)"\x0a\x05\x08\x01\x12\x01t", 7},         /* SUBSCRIBE */
-            {(const uint8_t *)"\x1a\x05\x0a\x03\x12\x01x", 7},         /* IHAVE id */
-            {(const uint8_t *)"\x1a\x05\x12\x03\x0a\x01x", 7},         /* IWANT id */
-            {(const uint8_t *)"\x1a\x05\x2a\x03\x0a\x01x", 7},         /* IDONTWANT id */
-            {(const uint8_t *)"\x1a\x05\x1a\x03\x0a\x01t", 7},         /* GRAFT */
+            {(const uint8_t *)"\x0a\x05\x08\x01\x12\x01t", 7},                  /* SUBSCRIBE */
+            {(const uint8_t *)"\x1a\x05\x0a\x03\x12\x01x", 7},                  /* IHAVE id */
+            {(const uint8_t *)"\x1a\x05\x12\x03\x0a\x01x", 7},                  /* IWANT id */
+            {(const uint8_t *)"\x1a\x05\x2a\x03\x0a\x01x", 7},                  /* IDONTWANT id */
+            {(const uint8_t *)"\x1a\x05\x1a\x03\x0a\x01t", 7},                  /* GRAFT */
             {(const uint8_t *)"\x1a\x09\x22\x07\x0a\x01t\x12\x02\x0a\x00", 11}, /* PRUNE peer */
     };
     static uint8_t rpc[210 * 1024];
@@ -188,17 +188,15 @@ static void signed_messages_are_passed_over_and_their_sender_stays(void **state)
     stranger_subscribe(&stranger, LIVE_NODE_TOPIC);
     for (uint64_t number = 1; number <= 6; number++) {
         size_t length = live_message(message, number, 100);
-        uint8_t *end = wire_write_bytes(
-                publish, WIRE_TAG(2, WIRE_LENGTH), span_of(message, length));
-        end = wire_write_bytes(
-                end, WIRE_TAG(4, WIRE_LENGTH), span_of_text(LIVE_NODE_TOPIC));
+        uint8_t *end =
+                wire_write_bytes(publish, WIRE_TAG(2, WIRE_LENGTH), span_of(message, length));
+        end = wire_write_bytes(end, WIRE_TAG(4, WIRE_LENGTH), span_of_text(LIVE_NODE_TOPIC));
         if (number != 2 && number != 4) { /* from, seqno, signature, key: present, though empty */
             end = wire_write_bytes(end, WIRE_TAG(number, WIRE_LENGTH), span_of(NULL, 0));
         }
         size_t size = (size_t)(end - publish);
         uint8_t *rpc_end = varint_write(rpc, wire_bytes_size(WIRE_TAG(2, WIRE_LENGTH), size));
-        rpc_end = wire_write_bytes(
-                rpc_end, WIRE_TAG(2, WIRE_LENGTH), span_of(publish, size));
+        rpc_end = wire_write_bytes(rpc_end, WIRE_TAG(2, WIRE_LENGTH), span_of(publish, size));
         stranger_say(&stranger, span_of(rpc, (size_t)(rpc_end - rpc)));
     }
     live_node_wait_metric(&live, (enum metric)LEDGER_INTAKE_SIGNED_FIELDS_PRESENT, 4);

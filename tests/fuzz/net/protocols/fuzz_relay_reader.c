@@ -39,8 +39,8 @@ static void check_frame(struct reading *reading, struct frame *frame)
     REQUIRE(length == frame_length(frame));
     REQUIRE(length <= reading->expected.length);
     REQUIRE(memcmp(frame_bytes(frame), reading->expected.bytes, length) == 0);
-    reading->expected = span_of(
-            reading->expected.bytes + length, reading->expected.length - length);
+    reading->expected =
+            span_of(reading->expected.bytes + length, reading->expected.length - length);
     frame_unref(frame);
 }
 
