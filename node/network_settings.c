@@ -156,38 +156,57 @@ static enum status read_external_host(
                    : refuse(error, "dns4-domain-name", domain, "is no domain name");
 }
 
-static enum status read_addresses(struct multiaddr out[], size_t *count, size_t max,
-        const struct options *options, const char *name, struct node_error *error)
+struct address_list {
+    const char *name; /* of the option */
+    struct multiaddr *addresses;
+    size_t count;
+    size_t max;
+};
+
+static enum status read_addresses(
+        struct address_list *list, const struct options *options, struct node_error *error)
 {
-    size_t given = options_list_count(options, name);
-    if (given > max) {
-        snprintf(error->text, sizeof(error->text), "--%s: at most %zu", name, max);
+    size_t given = options_list_count(options, list->name);
+    if (given > list->max) {
+        snprintf(error->text, sizeof(error->text), "--%s: at most %zu", list->name, list->max);
         return STATUS_LIMIT_REACHED;
     }
     for (size_t i = 0; i < given; i++) {
-        const char *text = options_list_item(options, name, i);
-        enum status status = multiaddr_parse(&out[i], span_of_text(text));
+        const char *text = options_list_item(options, list->name, i);
+        enum status status = multiaddr_parse(&list->addresses[i], span_of_text(text));
         if (status != STATUS_OK) {
-            return refuse_status(error, name, text, status);
+            return refuse_status(error, list->name, text, status);
         }
     }
-    *count = given;
+    list->count = given;
     return STATUS_OK;
 }
 
-static enum status check_static_nodes(
-        const struct network_settings *settings, struct node_error *error)
+static enum status read_external(
+        struct network_settings *out, const struct options *options, struct node_error *error)
 {
-    for (size_t i = 0; i < settings->static_node_count; i++) {
-        char text[MULTIADDR_TEXT_SIZE];
+    struct address_list list = {
+            .name = "ext-multiaddr", .addresses = out->external, .max = NETWORK_EXTERNAL_MAX};
+    enum status status = read_addresses(&list, options, error);
+    out->external_count = list.count;
+    return status;
+}
+
+static enum status read_static_nodes(
+        struct network_settings *out, const struct options *options, struct node_error *error)
+{
+    struct address_list list = {
+            .name = "staticnode", .addresses = out->static_nodes, .max = NETWORK_STATIC_NODES_MAX};
+    enum status status = read_addresses(&list, options, error);
+    for (size_t i = 0; i < list.count; i++) {
         struct multiaddr_endpoint endpoint;
-        const struct multiaddr *address = &settings->static_nodes[i];
-        if (multiaddr_endpoint(&endpoint, address) != STATUS_OK || !endpoint.has_peer) {
-            return refuse(error, "staticnode", multiaddr_print(text, address),
+        if (multiaddr_endpoint(&endpoint, &list.addresses[i]) != STATUS_OK || !endpoint.has_peer) {
+            return refuse(error, "staticnode", options_list_item(options, "staticnode", i),
                     "is no TCP or WebSocket address with /p2p");
         }
     }
-    return STATUS_OK;
+    out->static_node_count = list.count;
+    return status;
 }
 
 static enum status add_shard(struct network_settings *out, uint32_t shard, struct node_error *error)
@@ -319,15 +338,10 @@ enum status network_settings_read(
         status = read_external_host(out, options, error);
     }
     if (status == STATUS_OK) {
-        status = read_addresses(out->external, &out->external_count, NETWORK_EXTERNAL_MAX, options,
-                "ext-multiaddr", error);
+        status = read_external(out, options, error);
     }
     if (status == STATUS_OK) {
-        status = read_addresses(out->static_nodes, &out->static_node_count,
-                NETWORK_STATIC_NODES_MAX, options, "staticnode", error);
-    }
-    if (status == STATUS_OK) {
-        status = check_static_nodes(out, error);
+        status = read_static_nodes(out, options, error);
     }
     if (status == STATUS_OK) {
         status = read_shards(out, options, error);

@@ -31,9 +31,8 @@ static void set_all(struct options *options, const char *const settings[])
 {
     for (size_t i = 0; settings != NULL && settings[i] != NULL; i += 2) {
         struct options_error error = {.text = ""};
-        if (options_set(options, settings[i], settings[i + 1], &error) != STATUS_OK) {
-            fail_msg("--%s=%s: %s", settings[i], settings[i + 1], error.text);
-        }
+        (void)!options_set(options, settings[i], settings[i + 1], &error);
+        assert_string_equal(error.text, "");
     }
 }
 
@@ -59,16 +58,18 @@ void live_node_start(struct live_node *live, const char *const settings[])
             STATUS_OK);
 }
 
+static bool is_closed(const struct live_node *live, enum ledger_stage stage)
+{
+    struct ledger ledger;
+    ledger_read(&ledger, node_metrics(live->node), stage, node_held(live->node, stage));
+    return ledger_is_closed(&ledger);
+}
+
 void live_node_stop(struct live_node *live)
 {
     node_stop(live->node);
     for (size_t stage = 0; stage < LEDGER_STAGES; stage++) {
-        struct ledger ledger;
-        ledger_read(&ledger, node_metrics(live->node), (enum ledger_stage)stage,
-                node_held(live->node, (enum ledger_stage)stage));
-        if (!ledger_is_closed(&ledger)) {
-            fail_msg("the ledger of %s is open", ledger_stage_name((enum ledger_stage)stage));
-        }
+        assert_true(is_closed(live, (enum ledger_stage)stage));
     }
     node_destroy(&live->node);
     options_destroy(&live->options);
@@ -131,7 +132,7 @@ void live_node_wait_for_way(struct live_node *from, struct live_node *to)
         uint8_t message[256];
         uint64_t number = (uint64_t)1 << 63 | clock_monotonic_ns();
         live_node_publish(from, span_of(message, live_message(message, number, 16)));
-        if (wait_up_to(to, before + 1, 20 * NANOSECONDS_PER_MILLISECOND)) {
+        if (wait_up_to(to, before + 1, (uint64_t)20 * NANOSECONDS_PER_MILLISECOND)) {
             return;
         }
     }
@@ -146,14 +147,11 @@ uint64_t live_node_metric(const struct live_node *live, enum metric metric)
 void live_node_wait_metric(struct live_node *live, enum metric metric, uint64_t value)
 {
     uint64_t end_ns = clock_monotonic_ns() + (uint64_t)LIVE_NODE_WAIT_S * NANOSECONDS_PER_SECOND;
-    struct timespec slice = {.tv_nsec = 5 * NANOSECONDS_PER_MILLISECOND};
-    while (live_node_metric(live, metric) < value) {
-        if (clock_monotonic_ns() > end_ns) {
-            fail_msg("metric %d stays at %llu, below %llu", (int)metric,
-                    (unsigned long long)live_node_metric(live, metric), (unsigned long long)value);
-        }
+    struct timespec slice = {.tv_nsec = (long)5 * NANOSECONDS_PER_MILLISECOND};
+    while (live_node_metric(live, metric) < value && clock_monotonic_ns() < end_ns) {
         nanosleep(&slice, NULL);
     }
+    assert_true(live_node_metric(live, metric) >= value);
 }
 
 size_t live_message(uint8_t *out, uint64_t number, size_t payload_length)

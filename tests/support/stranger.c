@@ -217,7 +217,10 @@ void stranger_subscribe(struct stranger *stranger, const char *topic)
 {
     uint8_t bytes[256];
     struct gossip_subscription subscription = {.topic = span_of_text(topic), .subscribe = true};
-    struct gossip_outgoing rpc = {.subscriptions = &subscription, .subscription_count = 1};
+    struct gossip_outgoing rpc = {.subscriptions = &subscription,
+            .subscription_count = 1,
+            .graft = &subscription.topic,
+            .graft_count = 1};
     stranger_say(stranger, span_of(bytes, gossip_outgoing_write(bytes, sizeof(bytes), &rpc)));
 }
 

@@ -47,7 +47,7 @@ void stranger_stop(struct stranger *stranger);
 /* Queues the bytes on the relay stream, without a length before them. */
 void stranger_say(struct stranger *stranger, struct span bytes);
 
-/* A whole RPC: a subscription to topic, and a message on it. */
+/* A whole RPC: a subscription to topic with a GRAFT, and a message on it. */
 void stranger_subscribe(struct stranger *stranger, const char *topic);
 void stranger_publish(struct stranger *stranger, const char *topic, struct span message);
 

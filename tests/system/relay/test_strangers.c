@@ -134,6 +134,79 @@ static void a_peer_that_reads_nothing_costs_the_others_no_message(void **state)
     live_node_stop(&b);
 }
 
+static void check_waiting_for_credit(const char *muxer)
+{
+    static uint8_t message[LARGE + 128];
+    static const char *const settings[] = {"memory-budget", "2MiB", "recent-limit", "0", NULL};
+    struct stranger_options options = {.muxer = muxer};
+    struct stranger stranger;
+    struct live_node live;
+    live_node_start(&live, settings);
+    stranger_start(&stranger, &options, live.address);
+    stranger_subscribe(&stranger, LIVE_NODE_TOPIC);
+    node_stall(live.node, NODE_ROLE_DECODE,
+            clock_monotonic_ns() + (uint64_t)3 * NANOSECONDS_PER_SECOND);
+    for (uint64_t i = 0; i < 100; i++) {
+        stranger_publish(
+                &stranger, LIVE_NODE_TOPIC, span_of(message, live_message(message, i, LARGE)));
+    }
+    live_node_wait_metric(&live, METRIC_RELAY_WAITS, 1);
+    live_node_wait(&live, 100);
+    assert_true(frame_budget_peak(node_budget(live.node)) <=
+                frame_budget_limit(node_budget(live.node)));
+    check_both_ways(&live, &stranger);
+    stranger_stop(&stranger);
+    live_node_stop(&live);
+}
+
+static void a_peer_waits_while_there_is_no_room_and_loses_nothing(void **state)
+{
+    (void)state;
+    check_waiting_for_credit("yamux");
+    check_waiting_for_credit("mplex");
+}
+
+/* The RPC that carries a message of length bytes has so many more. */
+static size_t overhead(size_t length)
+{
+    struct span topic = span_of_text(LIVE_NODE_TOPIC);
+    size_t header = gossip_publish_header_size(topic, length);
+    return header - varint_size(header + length);
+}
+
+static void the_largest_messages_are_taken_relayed_or_refused_and_the_peer_stays(void **state)
+{
+    (void)state;
+    static uint8_t message[160 * 1024];
+    struct stranger sender;
+    struct stranger receiver;
+    struct live_node live;
+    size_t max = 153600;
+    size_t rest = live_message(message, 0, max) - max;
+    live_node_start(&live, NULL);
+    stranger_start(&sender, &plain, live.address);
+    stranger_start(&receiver, &plain, live.address);
+    check_both_ways(&live, &sender);
+    check_both_ways(&live, &receiver);
+    size_t before = live_node_received(&live);
+    size_t carried = max - overhead(max);
+    const size_t lengths[] = {carried, carried + 1, max, max + 1};
+    for (uint64_t i = 0; i < 4; i++) {
+        size_t length = live_message(message, i, lengths[i] - rest);
+        assert_int_equal(length, lengths[i]);
+        stranger_publish(&sender, LIVE_NODE_TOPIC, span_of(message, length));
+    }
+    live_node_wait_metric(&live, (enum metric)LEDGER_INTAKE_TOO_LARGE, 1);
+    live_node_wait(&live, before + 3);
+    live_node_wait_metric(&live, (enum metric)LEDGER_RELAY_OUT_TOO_LARGE, 2);
+    stranger_wait_received(&receiver, max);
+    check_both_ways(&live, &sender);
+    check_both_ways(&live, &receiver);
+    stranger_stop(&sender);
+    stranger_stop(&receiver);
+    live_node_stop(&live);
+}
+
 /* An RPC of about that length, full of one kind of entry. */
 static struct span full_of(uint8_t *out, size_t length, struct span entry)
 {
@@ -244,6 +317,8 @@ int main(void)
                     a_frame_that_is_too_large_or_malformed_ends_the_whole_peer_which_may_come_again),
             cmocka_unit_test(peers_that_drop_in_any_phase_leave_nothing_behind),
             cmocka_unit_test(a_peer_that_reads_nothing_costs_the_others_no_message),
+            cmocka_unit_test(a_peer_waits_while_there_is_no_room_and_loses_nothing),
+            cmocka_unit_test(the_largest_messages_are_taken_relayed_or_refused_and_the_peer_stays),
             cmocka_unit_test(frames_full_of_tiny_entries_cost_the_others_nothing),
             cmocka_unit_test(signed_messages_are_passed_over_and_their_sender_stays),
             cmocka_unit_test(peers_are_kept_whatever_their_metadata_but_another_cluster),
