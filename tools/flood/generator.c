@@ -18,6 +18,8 @@ enum {
     HEADER_BYTES_MAX = 256
 };
 
+static const char content_prefix[] = "/flood/1/";
+
 struct generator {
     struct generator_options options;
     size_t sizes[GENERATOR_SIZES_MAX];
@@ -101,7 +103,7 @@ static enum status name_topics(struct generator *generator)
                 (unsigned)options->cluster, i);
     }
     for (uint32_t i = 0; i < options->content_topics; i++) {
-        snprintf(generator->content_topics[i], TOPIC_BYTES, "/flood/1/topic-%u/proto", i);
+        snprintf(generator->content_topics[i], TOPIC_BYTES, "%stopic-%u/proto", content_prefix, i);
     }
     return STATUS_OK;
 }
@@ -255,4 +257,11 @@ bool generator_check(uint64_t *number, struct span payload)
     memcpy(&checksum, payload.bytes + sizeof(*number), sizeof(checksum));
     return checksum == XXH3_64bits_withSeed(payload.bytes + CHECKED_FROM,
                                payload.length - CHECKED_FROM, *number);
+}
+
+bool generator_is_ours(struct span content_topic)
+{
+    size_t length = sizeof(content_prefix) - 1;
+    return content_topic.length > length &&
+           memcmp(content_topic.bytes, content_prefix, length) == 0;
 }

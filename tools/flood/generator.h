@@ -61,3 +61,6 @@ void generator_fill_message(
 
 /* True when payload is whole; *number is then its number. */
 MUST_USE bool generator_check(uint64_t *number, struct span payload);
+
+/* Whether messages on that content topic are a generator's. */
+bool generator_is_ours(struct span content_topic);

@@ -5,7 +5,7 @@
 
 #include "base/options.h"
 
-/* Options of this mode, besides the node's own. */
+/* Options of this mode, besides those of both (flood_options) and the node's own. */
 extern const struct option_spec flood_in_process_options[];
 
 /* The exit status: 0 when everything came out once and whole and every ledger closes. */
