@@ -112,6 +112,14 @@ static bool is_drained(const struct network *network, uint64_t now_ns)
     return true;
 }
 
+static void probe_when_due(struct network *network, uint64_t now_ns)
+{
+    if (now_ns >= network->next_probe_ns) {
+        network->next_probe_ns = now_ns + PROBE_PERIOD_NS;
+        network_send_probes(network);
+    }
+}
+
 static void on_tick(uv_timer_t *timer)
 {
     struct network *network = timer->data;
@@ -120,17 +128,17 @@ static void on_tick(uv_timer_t *timer)
     case NETWORK_CONNECTING:
         if (network_all_ready(network)) {
             enter(network, NETWORK_PROBING);
+        } else {
+            fail_when_late(network, now, "not every peer was connected and told of every topic");
         }
-        fail_when_late(network, now, "not every peer was connected and told of every topic");
         break;
     case NETWORK_PROBING:
         if (network_all_probed(network)) {
             begin_sending(network);
-        } else if (now >= network->next_probe_ns) {
-            network->next_probe_ns = now + PROBE_PERIOD_NS;
-            network_send_probes(network);
+        } else {
+            probe_when_due(network, now);
+            fail_when_late(network, now, "not every publisher reached every receiver");
         }
-        fail_when_late(network, now, "not every publisher reached every receiver");
         break;
     case NETWORK_SENDING:
         go_on_sending(network, now);
