@@ -135,17 +135,27 @@ static uint8_t *write_payload(uint8_t *at, struct span payload)
     return at + payload.length;
 }
 
-size_t waku_message_encode(uint8_t *out, size_t capacity, const struct waku_message_view *fields)
+/* Where a field that ends at `at` has come to lie. */
+static struct span moved_to(const uint8_t *at, struct span field)
+{
+    return span_of(at - field.length, field.length);
+}
+
+size_t waku_message_encode_view(uint8_t *out, size_t capacity,
+        const struct waku_message_view *fields, struct waku_message_view *view)
 {
     uint8_t *at = out;
     if (capacity < waku_message_size(fields)) {
         return 0;
     }
+    *view = *fields;
     if (fields->has_payload) {
         at = write_payload(at, fields->payload);
+        view->payload = moved_to(at, fields->payload);
     }
     if (fields->has_content_topic) {
         at = wire_write_bytes(at, TAG_CONTENT_TOPIC, fields->content_topic);
+        view->content_topic = moved_to(at, fields->content_topic);
     }
     if (fields->version != 0) {
         at = wire_write_number(at, TAG_VERSION, fields->version);
@@ -155,12 +165,20 @@ size_t waku_message_encode(uint8_t *out, size_t capacity, const struct waku_mess
     }
     if (fields->meta.length > 0) {
         at = wire_write_bytes(at, TAG_META, fields->meta);
+        view->meta = moved_to(at, fields->meta);
     }
     if (fields->rate_limit_proof.length > 0) {
         at = wire_write_bytes(at, TAG_RATE_LIMIT_PROOF, fields->rate_limit_proof);
+        view->rate_limit_proof = moved_to(at, fields->rate_limit_proof);
     }
     if (fields->ephemeral) {
         at = wire_write_number(at, TAG_EPHEMERAL, 1);
     }
     return (size_t)(at - out);
+}
+
+size_t waku_message_encode(uint8_t *out, size_t capacity, const struct waku_message_view *fields)
+{
+    struct waku_message_view view;
+    return waku_message_encode_view(out, capacity, fields, &view);
 }

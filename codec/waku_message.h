@@ -74,3 +74,7 @@ size_t waku_message_size(const struct waku_message_view *fields);
  * the bytes written, 0 when capacity is below waku_message_size. The payload is a counted copy.
  */
 size_t waku_message_encode(uint8_t *out, size_t capacity, const struct waku_message_view *fields);
+
+/* The same; view has the fields as they lie in out, as if they had been decoded from there. */
+size_t waku_message_encode_view(uint8_t *out, size_t capacity,
+        const struct waku_message_view *fields, struct waku_message_view *view);

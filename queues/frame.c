@@ -130,6 +130,7 @@ struct frame_part *frame_add_part(struct frame *frame)
 void frame_part_destroy(struct frame_part *part)
 {
     struct frame *frame = part->frame;
+    memory_free(part->fields);
     if (!part->is_embedded) {
         memory_free(part);
     }

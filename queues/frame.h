@@ -43,6 +43,7 @@ struct frame_part {
     uint64_t received_monotonic_ns;
     uint64_t connection; /* of the sender, 0 for local */
     void *completion;    /* what a local publisher waits on, NULL otherwise */
+    void *fields;        /* what a local publisher has encoded, owned; NULL: to be decoded */
     enum message_origin origin;
     bool has_signed_fields; /* from, seqno, signature or key is present */
     bool is_embedded;       /* the first part of a frame lives inside it */

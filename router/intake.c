@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include "router/intake.h"
 
+#include <assert.h>
 #include <stdbool.h>
 
+#include "base/memory.h"
 #include "base/metrics.h"
 
 _Static_assert(INTAKE_LANES_MAX <= 32, "lanes to be woken are the bits of a uint32_t");
@@ -83,30 +85,71 @@ enum status intake_post_rpc(const struct intake *intake, struct frame *frame,
     return status;
 }
 
-enum status intake_post_part(const struct intake *intake, struct frame *frame, struct span message,
-        const struct topic *topic, const struct intake_source *source, void *completion)
+/* A message of a local publisher, or one that stands inside a request. */
+struct local_message {
+    struct span bytes;
+    const struct topic *topic;
+    void *completion;
+    void *fields; /* where its fields lie, when that is known; NULL otherwise */
+};
+
+static enum status post_local(const struct intake *intake, struct frame *frame,
+        const struct intake_source *source, const struct local_message *message)
 {
     struct frame_part *part = frame_add_part(frame);
     if (part == NULL) {
         return STATUS_NO_MEMORY;
     }
     fill_source(part, source);
-    part->topic = topic;
-    part->message = message;
+    part->topic = message->topic;
+    part->message = message->bytes;
     part->has_signed_fields = false;
-    part->completion = completion;
+    part->completion = message->completion;
+    part->fields = message->fields;
     frame_unref(frame);
-    struct inbox *lane = intake->lanes[topic->lane];
+    struct inbox *lane = intake->lanes[message->topic->lane];
     inbox_push(lane, &part->link);
     inbox_wake(lane);
     return STATUS_OK;
 }
 
+enum status intake_post_part(const struct intake *intake, struct frame *frame, struct span message,
+        const struct topic *topic, const struct intake_source *source, void *completion)
+{
+    struct local_message local = {.bytes = message, .topic = topic, .completion = completion};
+    return post_local(intake, frame, source, &local);
+}
+
 enum status intake_post_message(const struct intake *intake, struct frame *frame,
         const struct topic *topic, const struct intake_source *source, void *completion)
 {
-    struct span message = span_of(frame_bytes(frame), frame_length(frame));
-    return intake_post_part(intake, frame, message, topic, source, completion);
+    struct local_message local = {.bytes = span_of(frame_bytes(frame), frame_length(frame)),
+            .topic = topic,
+            .completion = completion};
+    return post_local(intake, frame, source, &local);
+}
+
+enum status intake_post_fields(const struct intake *intake, struct frame *frame,
+        const struct topic *topic, const struct waku_message_view *fields,
+        const struct intake_source *source, void *completion)
+{
+    struct waku_message_view *encoded = memory_allocate(sizeof(*encoded));
+    if (encoded == NULL) {
+        return STATUS_NO_MEMORY;
+    }
+    size_t length = frame_length(frame);
+    size_t written = waku_message_encode_view(frame_bytes(frame), length, fields, encoded);
+    assert(written == length);
+    (void)written;
+    struct local_message local = {.bytes = span_of(frame_bytes(frame), length),
+            .topic = topic,
+            .completion = completion,
+            .fields = encoded};
+    enum status status = post_local(intake, frame, source, &local);
+    if (status != STATUS_OK) {
+        memory_free(encoded);
+    }
+    return status;
 }
 
 void intake_post_event(const struct intake *intake, size_t lane, struct lane_event *event)

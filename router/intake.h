@@ -14,6 +14,7 @@
 #include "base/attributes.h"
 #include "base/status.h"
 #include "codec/gossip_rpc.h"
+#include "codec/waku_message.h"
 #include "queues/frame.h"
 #include "queues/inbox.h"
 #include "router/relay_link.h"
@@ -68,3 +69,11 @@ MUST_USE enum status intake_post_message(const struct intake *intake, struct fra
 MUST_USE enum status intake_post_part(const struct intake *intake, struct frame *CONSUMED frame,
         struct span message, const struct topic *topic, const struct intake_source *source,
         void *completion);
+
+/*
+ * Encodes the fields of a local publisher into frame, which has waku_message_size of them, and posts
+ * it: where everything lies is known, so the lane checks and hashes it but decodes nothing.
+ */
+MUST_USE enum status intake_post_fields(const struct intake *intake, struct frame *CONSUMED frame,
+        const struct topic *topic, const struct waku_message_view *fields,
+        const struct intake_source *source, void *completion);

@@ -220,7 +220,12 @@ static bool decode(struct lane *lane, const struct frame_part *part, struct lane
         struct lane_pending *pending)
 {
     struct waku_message_view view;
-    enum status status = waku_message_decode(&view, part->message);
+    enum status status = STATUS_OK;
+    if (part->fields != NULL) {
+        view = *(const struct waku_message_view *)part->fields;
+    } else {
+        status = waku_message_decode(&view, part->message);
+    }
     if (status == STATUS_OK) {
         status = waku_message_check(&view, &waku_message_limits_default);
     }

@@ -2,23 +2,23 @@
 #include "bench/message_path/copy_count.h"
 
 #include <stdatomic.h>
-#include <stddef.h>
-
 #ifdef SLUICE_WRAP_COPIES
 enum {
     COUNTED_FROM_BYTES = 1024
 };
 
 static _Atomic uint64_t counted;
+static uintptr_t left_out;
+static size_t left_out_bytes;
 
 void *__real_memcpy(void *restrict to, const void *restrict from, size_t bytes);
 void *__real_memmove(void *to, const void *from, size_t bytes);
 void *__wrap_memcpy(void *restrict to, const void *restrict from, size_t bytes);
 void *__wrap_memmove(void *to, const void *from, size_t bytes);
 
-static void count(size_t bytes)
+static void count(const void *from, size_t bytes)
 {
-    if (bytes >= COUNTED_FROM_BYTES) {
+    if (bytes >= COUNTED_FROM_BYTES && (uintptr_t)from - left_out >= left_out_bytes) {
         /* relaxed: a count */
         atomic_fetch_add_explicit(&counted, 1, memory_order_relaxed);
     }
@@ -26,13 +26,13 @@ static void count(size_t bytes)
 
 void *__wrap_memcpy(void *restrict to, const void *restrict from, size_t bytes)
 {
-    count(bytes);
+    count(from, bytes);
     return __real_memcpy(to, from, bytes);
 }
 
 void *__wrap_memmove(void *to, const void *from, size_t bytes)
 {
-    count(bytes);
+    count(from, bytes);
     return __real_memmove(to, from, bytes);
 }
 
@@ -45,6 +45,12 @@ bool copy_count_is_on(void)
 {
     return true;
 }
+
+void copy_count_leave_out(const void *from, size_t bytes)
+{
+    left_out = (uintptr_t)from;
+    left_out_bytes = bytes;
+}
 #else
 uint64_t copy_count(void)
 {
@@ -54,5 +60,11 @@ uint64_t copy_count(void)
 bool copy_count_is_on(void)
 {
     return false;
+}
+
+void copy_count_leave_out(const void *from, size_t bytes)
+{
+    (void)from;
+    (void)bytes;
 }
 #endif

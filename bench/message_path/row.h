@@ -33,6 +33,17 @@ struct row_sample {
     double cpu_us_per_msg;
     double limit_msg_per_s;
     double share_of_limit;
+
+    /* of macro rows, not in the CSV: see print_macro in main.c */
+    double receiver_decodes;
+    double receiver_hashes;
+    double receiver_ids;
+    double receiver_copies;
+    double receiver_wrapped_copies;
+    double receiver_cpu_us;
+    double receiver_beyond_archive_mb;
+    double latency_p50_ms;
+    double latency_p99_ms;
 };
 
 enum {

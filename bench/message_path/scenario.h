@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/* What one row of the micro benchmark runs, and the three ways to run it. */
+/* What one row of the benchmark runs, and the ways to run it. */
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -16,7 +16,9 @@
 enum scenario_kind {
     SCENARIO_MICRO_SHARED, /* the product, entered with a serialised WakuMessage and its topic */
     SCENARIO_INGRESS_SHARED, /* the product, entered with RPC frames: splitting, copies, message ids */
-    SCENARIO_MICRO_COPYING /* what the reference did before: see run_copying.c */
+    SCENARIO_MICRO_COPYING, /* what the reference did before: see copying.h */
+    SCENARIO_MACRO_SHARED,  /* two nodes of the product over loopback TCP */
+    SCENARIO_MACRO_COPYING  /* the receiver copies */
 };
 
 /* What the heap run kept, from its first reading to its last. */
@@ -34,10 +36,16 @@ struct scenario {
     size_t arrivals;     /* how many times each message comes in */
     const char *pin;
     size_t warmup;
+    bool has_two_processes;          /* macro: the receiver is a process of its own */
     FILE *heap_series;               /* NULL: none */
     struct heap_growth *heap_growth; /* filled when there is a heap_series */
     uint64_t nonce; /* different for every run, so that no two make the same message */
 };
+
+static inline bool scenario_is_macro(const struct scenario *scenario)
+{
+    return scenario->kind == SCENARIO_MACRO_SHARED || scenario->kind == SCENARIO_MACRO_COPYING;
+}
 
 static inline bool scenario_shows_heap(const struct scenario *scenario)
 {
@@ -49,6 +57,8 @@ MUST_USE enum status run_shared(struct row_sample *sample, const struct workload
         const struct scenario *scenario);
 MUST_USE enum status run_copying(struct row_sample *sample, const struct workload *workload,
         const struct scenario *scenario);
+MUST_USE enum status run_macro(struct row_sample *sample, const struct workload *workload,
+        const struct scenario *scenario);
 
 /*
  * Messages a second of the slowest single step of the scenario's path done alone, on the same bytes:
@@ -56,4 +66,12 @@ MUST_USE enum status run_copying(struct row_sample *sample, const struct workloa
  * insert in batches of the window.
  */
 MUST_USE enum status measure_limit(
+        double *msg_per_s, const struct workload *workload, const struct scenario *scenario);
+
+/*
+ * Messages a second that the processors could do for a macro row if nothing cost anything but what
+ * must be done for each message: encode, hash and id, encrypt and send; receive and decrypt, hash and
+ * id, store. All of it shared by the processors, and no step faster than one thread does it alone.
+ */
+MUST_USE enum status measure_macro_limit(
         double *msg_per_s, const struct workload *workload, const struct scenario *scenario);

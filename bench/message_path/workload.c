@@ -80,6 +80,14 @@ void workload_fill(const struct workload *workload, size_t index, uint64_t nonce
     memcpy(out + 1 + varint_size(fields.payload.length), &prefix, sizeof(prefix));
 }
 
+void workload_fields(const struct workload *workload, size_t index, uint64_t nonce,
+        int64_t timestamp_ns, struct waku_message_view *out)
+{
+    uint64_t prefix = nonce << 32 | index;
+    *out = fields_of(workload, index % workload->count, timestamp_ns);
+    memcpy(pool, &prefix, sizeof(prefix));
+}
+
 static size_t write_header(uint8_t out[HEADER_BYTES_MAX], size_t message, size_t *skip)
 {
     size_t written = gossip_publish_header_write(

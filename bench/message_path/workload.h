@@ -12,6 +12,7 @@
 #include "base/attributes.h"
 #include "base/span.h"
 #include "base/status.h"
+#include "codec/waku_message.h"
 
 enum {
     WORKLOAD_SEED = 42
@@ -34,6 +35,13 @@ void workload_destroy(struct workload *workload);
 uint64_t workload_bytes_until(const struct workload *workload, size_t count);
 
 size_t workload_message_size(const struct workload *workload, size_t index, int64_t timestamp_ns);
+
+/*
+ * The fields of message index (taken modulo count for its size), whose payload is good until the next
+ * call. Thread: one.
+ */
+void workload_fields(const struct workload *workload, size_t index, uint64_t nonce,
+        int64_t timestamp_ns, struct waku_message_view *out);
 
 /* Writes the serialised WakuMessage; nonce makes messages of different runs differ. */
 void workload_fill(const struct workload *workload, size_t index, uint64_t nonce,
