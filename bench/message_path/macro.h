@@ -21,6 +21,7 @@
 #include "base/status.h"
 #include "bench/message_path/meter.h"
 #include "bench/message_path/scenario.h"
+#include "net/identity/multiaddr.h"
 
 enum {
     MACRO_CLUSTER = 66, /* of WORKLOAD_PUBSUB_TOPIC */
@@ -44,7 +45,7 @@ struct macro_shared {
     bool is_copying;
     char archive[MACRO_TEXT_BYTES];
     char pin[MACRO_TEXT_BYTES];
-    char address[MACRO_TEXT_BYTES];
+    char address[MULTIADDR_TEXT_SIZE];
 
     /* of B */
     _Atomic uint64_t finished; /* messages that every stage of B is done with */

@@ -7,12 +7,14 @@
  */
 
 #include <inttypes.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/options.h"
+#include "bench/message_path/macro.h"
 #include "bench/message_path/meter.h"
 #include "bench/message_path/scenario.h"
 
@@ -28,7 +30,7 @@ enum {
 
 static const struct option_spec bench_options[] = {
         {"scenario", OPTION_TEXT, "micro", 0, 0, "Benchmark",
-                "micro: the pipeline in this process"},
+                "micro: the pipeline in this process; macro: two nodes over loopback TCP"},
         {"rounds", OPTION_NUMBER, "5", 1, 99, "Benchmark", "runs of each row"},
         {"messages", OPTION_NUMBER, "1000", 10, 1000000, "Benchmark", "measured messages a run"},
         {"warmup", OPTION_NUMBER, "100", 0, 100000, "Benchmark", "messages before them"},
@@ -52,6 +54,10 @@ struct archive_kind {
 static const struct archive_kind archive_kinds[] = {
         {"memory", "memory"}, {"sqlite", "sqlite://:memory:"}, {"disk", NULL}};
 
+enum {
+    ARCHIVE_KINDS = sizeof(archive_kinds) / sizeof(archive_kinds[0])
+};
+
 struct bench_row {
     struct row row;
     struct scenario scenario;
@@ -69,44 +75,75 @@ struct bench {
     uint64_t next_nonce;
 };
 
-static void add_row(struct bench *bench, const char *kind_name, enum scenario_kind kind,
+static void set_archive(
+        struct bench_row *row, const struct bench *bench, const struct archive_kind *archive)
+{
+    const char *folder = options_text(bench->options, "disk");
+    if (archive->address != NULL) {
+        snprintf(row->archive, sizeof(row->archive), "%s", archive->address);
+    } else {
+        snprintf(row->archive, sizeof(row->archive), "sqlite://%.300s/message_path.%d.sqlite",
+                folder[0] != '\0' ? folder : ".", (int)getpid());
+    }
+    row->is_on_disk = archive->address == NULL;
+}
+
+/* A row named so, unless --rows leaves it out. */
+static void add_row(struct bench *bench, const char *name, const struct archive_kind *archive,
+        const struct scenario *scenario)
+{
+    struct bench_row *row = &bench->rows[bench->row_count];
+    if (strstr(name, options_text(bench->options, "rows")) == NULL) {
+        return;
+    }
+    snprintf(row->row.name, sizeof(row->row.name), "%s", name);
+    set_archive(row, bench, archive);
+    row->row.messages = (size_t)options_number(bench->options, "messages");
+    row->scenario = *scenario;
+    row->scenario.archive = row->archive;
+    row->scenario.pin = options_text(bench->options, "pin");
+    row->scenario.warmup = (size_t)options_number(bench->options, "warmup");
+    bench->row_count++;
+}
+
+static void add_micro(struct bench *bench, const char *kind_name, enum scenario_kind kind,
         const struct archive_kind *archive, size_t arrivals)
 {
     static const size_t windows[] = {1, 32};
     for (size_t w = 0; w < 2; w++) {
-        struct bench_row *row = &bench->rows[bench->row_count];
-        snprintf(row->row.name, sizeof(row->row.name), "%s_%s_w%zu", kind_name, archive->name,
-                windows[w]);
-        if (strstr(row->row.name, options_text(bench->options, "rows")) == NULL) {
-            continue;
-        }
-        const char *folder = options_text(bench->options, "disk");
-        if (archive->address != NULL) {
-            snprintf(row->archive, sizeof(row->archive), "%s", archive->address);
-        } else {
-            snprintf(row->archive, sizeof(row->archive), "sqlite://%.300s/message_path.%d.sqlite",
-                    folder[0] != '\0' ? folder : ".", (int)getpid());
-        }
-        row->is_on_disk = archive->address == NULL;
-        row->row.messages = (size_t)options_number(bench->options, "messages");
-        row->scenario = (struct scenario){.kind = kind,
-                .archive = row->archive,
-                .window = windows[w],
-                .arrivals = arrivals,
-                .pin = options_text(bench->options, "pin"),
-                .warmup = (size_t)options_number(bench->options, "warmup")};
-        bench->row_count++;
+        char name[64];
+        struct scenario scenario = {.kind = kind, .window = windows[w], .arrivals = arrivals};
+        snprintf(name, sizeof(name), "%s_%s_w%zu", kind_name, archive->name, windows[w]);
+        add_row(bench, name, archive, &scenario);
     }
 }
 
-static void make_rows(struct bench *bench)
+static void make_micro_rows(struct bench *bench)
 {
-    for (size_t a = 0; a < sizeof(archive_kinds) / sizeof(archive_kinds[0]); a++) {
+    for (size_t a = 0; a < ARCHIVE_KINDS; a++) {
         const struct archive_kind *kind = &archive_kinds[a];
-        add_row(bench, "micro_shared", SCENARIO_MICRO_SHARED, kind, 1);
-        add_row(bench, "ingress_shared_x1", SCENARIO_INGRESS_SHARED, kind, 1);
-        add_row(bench, "ingress_shared_x6", SCENARIO_INGRESS_SHARED, kind, 6);
-        add_row(bench, "micro_copying", SCENARIO_MICRO_COPYING, kind, 1);
+        add_micro(bench, "micro_shared", SCENARIO_MICRO_SHARED, kind, 1);
+        add_micro(bench, "ingress_shared_x1", SCENARIO_INGRESS_SHARED, kind, 1);
+        add_micro(bench, "ingress_shared_x6", SCENARIO_INGRESS_SHARED, kind, 6);
+        add_micro(bench, "micro_copying", SCENARIO_MICRO_COPYING, kind, 1);
+    }
+}
+
+/* 2p: the receiver in a process of its own. */
+static void make_macro_rows(struct bench *bench)
+{
+    static const char *const names[] = {"macro_shared", "macro_copying"};
+    static const enum scenario_kind kinds[] = {SCENARIO_MACRO_SHARED, SCENARIO_MACRO_COPYING};
+    for (size_t i = 0; i < ARCHIVE_KINDS * 4; i++) {
+        const struct archive_kind *archive = &archive_kinds[i / 4];
+        size_t kind = i % 2;
+        bool has_two = i / 2 % 2 == 1;
+        char name[64];
+        struct scenario scenario = {
+                .kind = kinds[kind], .window = 32, .arrivals = 1, .has_two_processes = has_two};
+        snprintf(name, sizeof(name), "%s_%s%s_w32", names[kind], has_two ? "2p_" : "",
+                archive->name);
+        add_row(bench, name, archive, &scenario);
     }
 }
 
@@ -124,24 +161,41 @@ static void remove_database(const struct bench_row *row)
     }
 }
 
+/* Of both scenarios, the row whose heap is worth seeing. */
+static bool shows_heap(const struct bench *bench, const struct scenario *scenario, size_t round)
+{
+    bool is_shared = scenario->kind == SCENARIO_MICRO_SHARED ||
+                     (scenario->kind == SCENARIO_MACRO_SHARED && !scenario->has_two_processes);
+    return bench->heap_series != NULL && round == 0 && is_shared && scenario->window == 32 &&
+           strcmp(scenario->archive, "memory") == 0;
+}
+
+static enum status run_scenario(
+        struct row_sample *sample, const struct workload *workload, const struct scenario *scenario)
+{
+    if (scenario_is_macro(scenario)) {
+        return run_macro(sample, workload, scenario);
+    }
+    return scenario->kind == SCENARIO_MICRO_COPYING ? run_copying(sample, workload, scenario)
+                                                    : run_shared(sample, workload, scenario);
+}
+
 static bool measure_round(struct bench *bench, struct bench_row *row, size_t round)
 {
     struct row_sample sample = {0};
     struct scenario scenario = row->scenario;
-    bool is_heap_run = bench->heap_series != NULL && round == 0 &&
-                       scenario.kind == SCENARIO_MICRO_SHARED && scenario.window == 32 &&
-                       strcmp(scenario.archive, "memory") == 0;
-    scenario.heap_series = is_heap_run ? bench->heap_series : NULL;
+    const struct workload *workload = &bench->workload;
+    scenario.heap_series = shows_heap(bench, &scenario, round) ? bench->heap_series : NULL;
     scenario.heap_growth = &bench->heap_growth;
     scenario.nonce = bench->next_nonce++;
     remove_database(row);
-    enum status status = scenario.kind == SCENARIO_MICRO_COPYING
-                                 ? run_copying(&sample, &bench->workload, &scenario)
-                                 : run_shared(&sample, &bench->workload, &scenario);
+    enum status status = run_scenario(&sample, workload, &scenario);
     remove_database(row);
     scenario.nonce = bench->next_nonce++;
     if (status == STATUS_OK) {
-        status = measure_limit(&sample.limit_msg_per_s, &bench->workload, &scenario);
+        status = scenario_is_macro(&scenario)
+                         ? measure_macro_limit(&sample.limit_msg_per_s, workload, &scenario)
+                         : measure_limit(&sample.limit_msg_per_s, workload, &scenario);
     }
     remove_database(row);
     if (status != STATUS_OK) {
@@ -218,9 +272,33 @@ static void print_duplicate_ratio(const struct bench *bench, const char *x1, con
             median_of(ratios, once->count));
 }
 
+/* What the CSV has no column for: the receiver alone, and the time from publish to callback. */
+static void print_macro(const struct bench *bench)
+{
+    if (!scenario_is_macro(&bench->rows[0].scenario)) {
+        return;
+    }
+    printf("\n%-28s %8s %8s %8s %8s %8s %8s %10s %8s %8s\n", "receiver", "decodes", "hashes", "ids",
+            "copies", "wrapped", "cpu us", "beyond MB", "p50 ms", "p99 ms");
+    for (size_t i = 0; i < bench->row_count; i++) {
+        struct row_sample median = row_median(&bench->rows[i].row);
+        printf("%-28s %8.3f %8.3f %8.3f %8.3f %8.3f %8.1f %10.1f %8.2f %8.2f\n",
+                bench->rows[i].row.name, median.receiver_decodes, median.receiver_hashes,
+                median.receiver_ids, median.receiver_copies, median.receiver_wrapped_copies,
+                median.receiver_cpu_us, median.receiver_beyond_archive_mb, median.latency_p50_ms,
+                median.latency_p99_ms);
+    }
+    printf("cpu and memory beyond what the archive keeps: only of receivers in their own "
+           "process\n");
+}
+
 static void print_ratios(const struct bench *bench)
 {
     printf("\n");
+    print_ratio(bench, "macro: shared over copying, memory", "macro_shared_memory_w32",
+            "macro_copying_memory_w32");
+    print_ratio(bench, "macro: shared over copying, sqlite", "macro_shared_sqlite_w32",
+            "macro_copying_sqlite_w32");
     print_ratio(bench, "shared over copying, memory, window 32", "micro_shared_memory_w32",
             "micro_copying_memory_w32");
     print_ratio(bench, "shared over copying, sqlite, window 32", "micro_shared_sqlite_w32",
@@ -243,7 +321,7 @@ static bool gate(const char *row, const char *what, double value, double wanted)
 static bool check_growth(const struct bench *bench)
 {
     const struct heap_growth *growth = &bench->heap_growth;
-    if (bench->heap_series == NULL) {
+    if (bench->heap_series == NULL || scenario_is_macro(&bench->rows[0].scenario)) {
         return true;
     }
     if (!growth->is_known) {
@@ -261,12 +339,35 @@ static bool check_growth(const struct bench *bench)
     return true;
 }
 
+/* The receiver's work, and that of the whole: the publisher encodes, hashes and decodes nothing. */
+static bool check_macro(const struct bench_row *row, const struct row_sample *median)
+{
+    const char *name = row->row.name;
+    bool is_copying = row->scenario.kind == SCENARIO_MACRO_COPYING;
+    double decodes = is_copying ? 4.0 : 1.0;
+    double hashes = is_copying ? 3.0 : 1.0;
+    bool good = gate(name, "receiver's decodes/msg", median->receiver_decodes, decodes);
+    good = gate(name, "receiver's hashes/msg", median->receiver_hashes, hashes) && good;
+    good = gate(name, "decodes/msg", median->decodes_per_msg, decodes) && good;
+    good = gate(name, "hashes/msg", median->hashes_per_msg, hashes + 1.0) && good;
+    if (!is_copying && strcmp(row->archive, "memory") == 0) {
+        good = gate(name, "receiver's copies/msg", median->receiver_copies, 0.0) && good;
+        good = gate(name, "receiver's copies/msg, wrapped", median->receiver_wrapped_copies, 0.0) &&
+               good;
+    }
+    return good;
+}
+
 static bool check_gates(const struct bench *bench)
 {
     bool good = true;
     for (size_t i = 0; i < bench->row_count; i++) {
         const struct bench_row *row = &bench->rows[i];
         struct row_sample median = row_median(&row->row);
+        if (scenario_is_macro(&row->scenario)) {
+            good = check_macro(row, &median) && good;
+            continue;
+        }
         double wanted = row->scenario.kind == SCENARIO_MICRO_COPYING ? 2.0 : 1.0;
         good = gate(row->row.name, "decodes/msg", median.decodes_per_msg, wanted) && good;
         good = gate(row->row.name, "hashes/msg", median.hashes_per_msg, wanted) && good;
@@ -308,6 +409,7 @@ static int run_rounds(struct bench *bench)
         }
     }
     print_medians(bench);
+    print_macro(bench);
     print_ratios(bench);
     if (meter_counts_copies()) {
         printf("copies of 1 KiB and more were counted by wrapping memcpy and memmove too\n");
@@ -336,7 +438,11 @@ static int run_bench(struct bench *bench)
     if (workload_create(&bench->workload, count, WORKLOAD_SEED) != STATUS_OK) {
         return EXIT_FAILED;
     }
-    make_rows(bench);
+    if (strcmp(options_text(bench->options, "scenario"), "macro") == 0) {
+        make_macro_rows(bench);
+    } else {
+        make_micro_rows(bench);
+    }
     if (bench->row_count == 0) {
         fprintf(stderr, "message_path: no row has \"%s\" in its name\n",
                 options_text(bench->options, "rows"));
@@ -356,6 +462,10 @@ int main(int argc, char *argv[])
     const struct option_spec *const tables[] = {bench_options, NULL};
     struct options *options = NULL;
     struct options_error error;
+    signal(SIGPIPE, SIG_IGN);
+    if (argc > 1 && strcmp(argv[1], MACRO_RECEIVER_COMMAND) == 0) {
+        return macro_receiver_main(argc - 2, argv + 2);
+    }
     if (options_create(&options, tables) != STATUS_OK) {
         return EXIT_FAILED;
     }
@@ -367,8 +477,9 @@ int main(int argc, char *argv[])
         printf("usage: message_path [OPTIONS]\n");
         options_print_help(options, stdout);
         exit_status = 0;
-    } else if (strcmp(options_text(options, "scenario"), "micro") != 0) {
-        fprintf(stderr, "message_path: --scenario=%s is not there; there is micro\n",
+    } else if (strcmp(options_text(options, "scenario"), "micro") != 0 &&
+               strcmp(options_text(options, "scenario"), "macro") != 0) {
+        fprintf(stderr, "message_path: --scenario=%s is not there; there are micro and macro\n",
                 options_text(options, "scenario"));
     } else {
         exit_status = run_bench(&bench);

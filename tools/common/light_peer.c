@@ -366,7 +366,7 @@ enum status light_peer_create(struct light_peer **out, const struct light_peer_o
     if (status != STATUS_OK) {
         light_peer_stop(peer);
         while (!light_peer_is_stopped(peer)) {
-            io_loop_poll(options->loop);
+            io_loop_turn(options->loop);
         }
         light_peer_destroy(&peer);
         return status;

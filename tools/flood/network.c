@@ -230,7 +230,6 @@ static void run(struct network *network)
 int flood_network(const struct options *options)
 {
     static struct network network;
-    struct io_loop_options loop_options = {.index = 0};
     network.options = options;
     if (!read_settings(&network)) {
         generator_destroy(&network.generator);
@@ -238,7 +237,7 @@ int flood_network(const struct options *options)
     }
     network.run >>= NETWORK_RUN_SHIFT;
     signal(SIGPIPE, SIG_IGN);
-    if (io_loop_create(&network.loop, &loop_options) != STATUS_OK) {
+    if (io_loop_create(&network.loop, 0) != STATUS_OK) {
         return EXIT_FAILED;
     }
     run(&network);
