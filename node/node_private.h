@@ -69,6 +69,7 @@ struct node_settings {
     size_t event_ring;
     size_t sync_ring;
     size_t sync_limit;
+    size_t mesh_degree;
     size_t archive_batch;
     size_t budget_bytes;
     size_t colocation_limit;

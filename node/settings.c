@@ -82,6 +82,7 @@ enum status node_settings_read(
     out->lane_count = (size_t)options_number(options, "decode-lanes");
     out->filter_count = (size_t)options_number(options, "filter-threads");
     out->max_topics = (uint32_t)options_number(options, "max-topics");
+    out->mesh_degree = (size_t)options_number(options, "mesh-degree");
     out->sync_limit = (size_t)options_number(options, "sync-limit");
     out->archive_batch = (size_t)options_number(options, "archive-batch");
     out->budget_bytes = (size_t)options_number(options, "memory-budget");

@@ -82,7 +82,7 @@ static bool is_quiet(const struct network *network, uint64_t now_ns)
 static void go_on_sending(struct network *network, uint64_t now_ns)
 {
     if (network_in_flight(network) >= network->window && is_quiet(network, now_ns)) {
-        network->written_off += network_in_flight(network);
+        arrivals_write_off(&network->arrivals, network->published);
         network->last_delivery_ns = now_ns;
     }
     network_pump(network);

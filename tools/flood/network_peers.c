@@ -41,6 +41,7 @@ static void take_number(struct network_peer *receiver, uint64_t number,
     uint64_t latency = age > 0 ? (uint64_t)age : 0;
     histogram_add(&network->latency, latency);
     histogram_add(&network->recent_latency, latency);
+    arrivals_add(&network->arrivals, receiver->index);
     network->delivered++;
     network->delivered_bytes += bytes;
     network->last_delivery_ns = now;
@@ -154,7 +155,8 @@ bool network_make_peers(struct network *network)
 {
     network->publishers = calloc(network->publisher_count + 1, sizeof(*network->publishers));
     network->receivers = calloc(network->receiver_count + 1, sizeof(*network->receivers));
-    if (network->publishers == NULL || network->receivers == NULL) {
+    if (network->publishers == NULL || network->receivers == NULL ||
+            arrivals_init(&network->arrivals, network->receiver_count) != STATUS_OK) {
         return false;
     }
     return make_some(network, network->publishers, network->publisher_count) &&
@@ -183,6 +185,7 @@ void network_end_peers(struct network *network)
 {
     end_some(network, network->publishers, network->publisher_count);
     end_some(network, network->receivers, network->receiver_count);
+    arrivals_fini(&network->arrivals);
 }
 
 static bool some_ready(const struct network_peer *peers, size_t count)

@@ -95,11 +95,7 @@ static void repeat_sometimes(struct network *network)
 
 uint64_t network_in_flight(const struct network *network)
 {
-    if (network->receiver_count == 0) {
-        return 0;
-    }
-    uint64_t arrived = network->delivered / network->receiver_count + network->written_off;
-    return network->published > arrived ? network->published - arrived : 0;
+    return arrivals_in_flight(&network->arrivals, network->published);
 }
 
 bool network_is_all_sent(const struct network *network, uint64_t now_ns)

@@ -12,6 +12,7 @@
 #include "base/options.h"
 #include "base/span.h"
 #include "net/transport/io_loop.h"
+#include "tools/common/arrivals.h"
 #include "tools/common/histogram.h"
 #include "tools/common/light_peer.h"
 #include "tools/common/process_meter.h"
@@ -96,7 +97,7 @@ struct network {
     uint64_t published_bytes;
     uint64_t delivered; /* first copies, of all receivers */
     uint64_t delivered_bytes;
-    uint64_t written_off; /* no longer waited for by the window */
+    struct arrivals arrivals;
 
     int64_t wall_base_ns; /* wall time at began_ns */
     uint64_t phase_began_ns;
