@@ -154,6 +154,12 @@ static void on_tick(uv_timer_t *timer)
     network_show_progress(network, network->phase == NETWORK_OVER);
 }
 
+static void on_turn_end(uv_check_t *handle)
+{
+    struct network *network = handle->data;
+    network->turn_bytes = 0;
+}
+
 static void on_signal(uv_signal_t *handle, int signal_number)
 {
     (void)signal_number;
@@ -169,6 +175,9 @@ static void start_clocks(struct network *network)
     uv_timer_init(uv, &network->timer);
     network->timer.data = network;
     uv_timer_start(&network->timer, on_tick, 0, TICK_MS);
+    uv_check_init(uv, &network->turn_end);
+    network->turn_end.data = network;
+    uv_check_start(&network->turn_end, on_turn_end);
     for (size_t i = 0; i < 2; i++) {
         uv_signal_init(uv, &network->signals[i]);
         network->signals[i].data = network;
@@ -179,6 +188,7 @@ static void start_clocks(struct network *network)
 static void stop_clocks(struct network *network)
 {
     uv_close((uv_handle_t *)&network->timer, NULL);
+    uv_close((uv_handle_t *)&network->turn_end, NULL);
     uv_close((uv_handle_t *)&network->signals[0], NULL);
     uv_close((uv_handle_t *)&network->signals[1], NULL);
 }

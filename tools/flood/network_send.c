@@ -13,7 +13,7 @@
 
 enum {
     QUEUED_MAX = 256 * 1024,  /* of a publisher's stream; more waits here */
-    TURN_BYTES = 1024 * 1024, /* sent before other events have their turn */
+    TURN_BYTES = 256 * 1024, /* sent in a turn of the loop: as much as a receiver reads in one */
     EXPECTED_STEP = 64 * 1024 /* by how many numbers the checkers grow */
 };
 
@@ -155,17 +155,16 @@ static size_t send_next(struct network *network, uint64_t now_ns)
 void network_pump(struct network *network)
 {
     uint64_t now = clock_monotonic_ns();
-    size_t bytes = 0;
     if (network->phase != NETWORK_SENDING || network->is_pumping) {
         return;
     }
     network->is_pumping = true;
-    while (bytes < TURN_BYTES && !network_is_all_sent(network, now)) {
+    while (network->turn_bytes < TURN_BYTES && !network_is_all_sent(network, now)) {
         size_t sent = send_next(network, now);
         if (sent == 0) {
             break;
         }
-        bytes += sent;
+        network->turn_bytes += sent;
         now = clock_monotonic_ns();
     }
     network->is_pumping = false;

@@ -75,12 +75,14 @@ struct network {
     struct network_node nodes[NETWORK_NODES_MAX];
     size_t node_count;
     uv_timer_t timer;
+    uv_check_t turn_end;
     uv_signal_t signals[2];
 
     enum network_phase phase;
     bool has_failed; /* could not be begun */
     bool is_interrupted;
     bool is_pumping;
+    size_t turn_bytes; /* sent since the loop's turn began */
     uint64_t run;
     uint64_t messages_max; /* UINT64_MAX: until the time is over */
     uint64_t duration_ns;  /* UINT64_MAX: until the messages are sent */
