@@ -212,7 +212,7 @@ def load(results):
             rows.append([name, number(item.get("frames"), 0), number(item["frames_per_second"], 0), "-",
                          number(item.get("mb_per_second")), "-", "-", "-", "-"])
             continue
-        node = item.get("node") or {}
+        node = (item.get("nodes") or [{}])[0]
         rows.append([name, number(item["published"], 0), number(item["published_per_second"], 0),
                      number(item["delivered_per_second"], 0), number(item["mb_per_second"]), number(item["lost"], 0),
                      number(item["doubled"], 0), number(node.get("cpu_us_per_message")), number(node.get("peak_rss_mb"))])
@@ -225,9 +225,14 @@ def fanout(results):
         return ""
     stars = sorted((row for row in results.fanouts if row["shape"] == "star"), key=lambda row: row["receivers"])
     parts = []
-    if len(stars) > 1:
-        curves = [("deliveries/s", "shared", [(row["receivers"], row["deliveries_per_second"]) for row in stars])]
-        parts.append(svg.lines("Fan-out", curves, "receivers", "deliveries/s"))
+    for column, name in (("deliveries_per_second", "deliveries/s"), ("cpu_us_per_delivery", "CPU µs a delivery")):
+        curves = []
+        for css, size in zip(("shared", "copying", "peer"), sorted({row["payload_bytes"] for row in stars})):
+            rows = [row for row in stars if row["payload_bytes"] == size]
+            if len(rows) > 1:
+                curves.append((f"{svg.short(size)} bytes", css, [(row["receivers"], row[column]) for row in rows]))
+        if curves:
+            parts.append(svg.lines(f"Fan-out, {name}", curves, "receivers", name))
     rows = [[f"{row['shape']}, {row['receivers']:.0f}", row["payload_bytes"], number(row["messages_per_second"], 0),
              number(row["deliveries_per_second"], 0), number(row["mb_per_second"]), number(row["cpu_us_per_delivery"], 2),
              number(row["sha256_per_delivery"], 3)] for row in results.fanouts]
