@@ -85,16 +85,16 @@ enum status intake_post_rpc(const struct intake *intake, struct frame *frame,
     return status;
 }
 
-/* A message of a local publisher, or one that stands inside a request. */
-struct local_message {
+/* What is posted besides the frame it stands in. */
+struct posted_message {
     struct span bytes;
     const struct topic *topic;
     void *completion;
-    void *fields; /* where its fields lie, when that is known; NULL otherwise */
+    void *fields; /* what the part shall own, or NULL */
 };
 
 static enum status post_local(const struct intake *intake, struct frame *frame,
-        const struct intake_source *source, const struct local_message *message)
+        const struct intake_source *source, const struct posted_message *message)
 {
     struct frame_part *part = frame_add_part(frame);
     if (part == NULL) {
@@ -116,36 +116,35 @@ static enum status post_local(const struct intake *intake, struct frame *frame,
 enum status intake_post_part(const struct intake *intake, struct frame *frame, struct span message,
         const struct topic *topic, const struct intake_source *source, void *completion)
 {
-    struct local_message local = {.bytes = message, .topic = topic, .completion = completion};
-    return post_local(intake, frame, source, &local);
+    struct posted_message posted = {.bytes = message, .topic = topic, .completion = completion};
+    return post_local(intake, frame, source, &posted);
 }
 
 enum status intake_post_message(const struct intake *intake, struct frame *frame,
         const struct topic *topic, const struct intake_source *source, void *completion)
 {
-    struct local_message local = {.bytes = span_of(frame_bytes(frame), frame_length(frame)),
+    struct posted_message posted = {.bytes = span_of(frame_bytes(frame), frame_length(frame)),
             .topic = topic,
             .completion = completion};
-    return post_local(intake, frame, source, &local);
+    return post_local(intake, frame, source, &posted);
 }
 
 enum status intake_post_fields(const struct intake *intake, struct frame *frame,
-        const struct topic *topic, const struct waku_message_view *fields,
-        const struct intake_source *source, void *completion)
+        const struct local_message *message, const struct intake_source *source)
 {
     struct waku_message_view *encoded = memory_allocate(sizeof(*encoded));
     if (encoded == NULL) {
         return STATUS_NO_MEMORY;
     }
     size_t length = frame_length(frame);
-    size_t written = waku_message_encode_view(frame_bytes(frame), length, fields, encoded);
+    size_t written = waku_message_encode_view(frame_bytes(frame), length, message->fields, encoded);
     assert(written == length);
     (void)written;
-    struct local_message local = {.bytes = span_of(frame_bytes(frame), length),
-            .topic = topic,
-            .completion = completion,
+    struct posted_message posted = {.bytes = span_of(frame_bytes(frame), length),
+            .topic = message->topic,
+            .completion = message->completion,
             .fields = encoded};
-    enum status status = post_local(intake, frame, source, &local);
+    enum status status = post_local(intake, frame, source, &posted);
     if (status != STATUS_OK) {
         memory_free(encoded);
     }

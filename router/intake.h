@@ -70,10 +70,17 @@ MUST_USE enum status intake_post_part(const struct intake *intake, struct frame 
         struct span message, const struct topic *topic, const struct intake_source *source,
         void *completion);
 
+/* What a local publisher has to say. */
+struct local_message {
+    const struct topic *topic;
+    const struct waku_message_view *fields;
+    void *completion; /* as of intake_post_message */
+};
+
 /*
- * Encodes the fields of a local publisher into frame, which has waku_message_size of them, and posts
- * it: where everything lies is known, so the lane checks and hashes it but decodes nothing.
+ * Encodes the message's fields into frame, which has waku_message_size of them, and posts it: where
+ * everything lies is known, so the lane checks and hashes it but decodes nothing. On failure
+ * (STATUS_NO_MEMORY) the frame still belongs to the caller.
  */
 MUST_USE enum status intake_post_fields(const struct intake *intake, struct frame *CONSUMED frame,
-        const struct topic *topic, const struct waku_message_view *fields,
-        const struct intake_source *source, void *completion);
+        const struct local_message *message, const struct intake_source *source);

@@ -17,7 +17,9 @@ enum {
     EXIT_FAILED = 1,
     EXIT_USAGE = 2,
     ROUNDS_MAX = 25,
-    MESH_NODES = 8
+    MESH_NODES = 8,
+    SMALL_BYTES = 1000,
+    LARGE_BYTES = 50000
 };
 
 static const struct option_spec specs[] = {
@@ -82,7 +84,7 @@ static bool run_row(
 
 static struct fanout_plan plan_of(const struct options *options, size_t receivers, size_t payload)
 {
-    uint64_t deliveries = options_number(options, "deliveries") / (payload > 1000 ? 10 : 1);
+    uint64_t deliveries = options_number(options, "deliveries") / (payload > SMALL_BYTES ? 10 : 1);
     uint64_t messages = deliveries / receivers;
     return (struct fanout_plan){.payload_bytes = payload,
             .receivers = receivers,
@@ -90,28 +92,28 @@ static struct fanout_plan plan_of(const struct options *options, size_t receiver
             .pin = options_text(options, "pin")};
 }
 
-static bool run_all(const struct options *options)
+/* A star of each size, then the mesh. */
+static bool run_payload(const struct options *options, size_t payload)
 {
     static const size_t counts[] = {1, 2, 5, 10, 20, 50, 100, 200, 500};
-    static const size_t payloads[] = {1000, 50000};
+    size_t most = (size_t)options_number(options, "receivers");
     bool good = true;
+    for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]) && counts[i] <= most; i++) {
+        struct fanout_plan plan = plan_of(options, counts[i], payload);
+        good = run_row(options, "star", fanout_star, plan) && good;
+    }
+    struct fanout_plan plan = plan_of(options, MESH_NODES - 1, payload);
+    return run_row(options, "mesh", fanout_mesh, plan) && good;
+}
+
+static bool run_all(const struct options *options)
+{
     if (!options_flag(options, "json")) {
         printf("%-5s %4s %8s %10s %12s %10s %10s %10s %10s %10s\n", "shape", "to", "payload",
                 "msg/s", "deliveries/s", "MB/s", "CPU us", "SHA-256", "decodes", "arrivals");
     }
-    for (size_t p = 0; p < 2; p++) {
-        for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++) {
-            if (counts[i] <= options_number(options, "receivers")) {
-                good = run_row(options, "star", fanout_star,
-                               plan_of(options, counts[i], payloads[p])) &&
-                       good;
-            }
-        }
-        good = run_row(options, "mesh", fanout_mesh,
-                       plan_of(options, MESH_NODES - 1, payloads[p])) &&
-               good;
-    }
-    return good;
+    bool small = run_payload(options, SMALL_BYTES);
+    return run_payload(options, LARGE_BYTES) && small;
 }
 
 int main(int argc, char *argv[])

@@ -16,6 +16,7 @@ enum {
     NODES_MAX = 32,
     SETTLE_PROBES = 3, /* heartbeats of a mesh that is complete */
     PROBE_PERIOD_NS = 1000000000,
+    LOOK_PERIOD_NS = 100 * NANOSECONDS_PER_MILLISECOND,
     WAIT_MAX_S = 30
 };
 
@@ -52,7 +53,7 @@ static bool wait_for(struct mesh_run *run, uint64_t count)
             parking_cancel(&run->parking, ticket);
             return true;
         }
-        parking_wait(&run->parking, ticket, 100 * NANOSECONDS_PER_MILLISECOND);
+        parking_wait(&run->parking, ticket, LOOK_PERIOD_NS);
         uint64_t now = clock_monotonic_ns();
         since = delivered > seen ? now : since;
         seen = delivered;
@@ -81,8 +82,8 @@ static enum status publish(struct mesh_run *run)
         return STATUS_NO_MEMORY;
     }
     run->published++;
-    return intake_post_fields(
-            node_intake(run->nodes[at].node), frame, run->topics[at], &fields, &source, NULL);
+    struct local_message message = {.topic = run->topics[at], .fields = &fields};
+    return intake_post_fields(node_intake(run->nodes[at].node), frame, &message, &source);
 }
 
 /* Until whatever is published reaches everybody, and then for some heartbeats more. */

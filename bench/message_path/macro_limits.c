@@ -128,19 +128,26 @@ struct tcp_end {
     uint64_t cpu_ns;
 };
 
+static bool send_span(int socket, struct span rest)
+{
+    while (rest.length > 0) {
+        ssize_t sent = send(socket, rest.bytes, rest.length, MSG_NOSIGNAL);
+        if (sent <= 0) {
+            return false;
+        }
+        rest = span_of(rest.bytes + sent, rest.length - (size_t)sent);
+    }
+    return true;
+}
+
 static void *send_all(void *context)
 {
     struct tcp_end *end = context;
     uint64_t began = clock_thread_cpu_ns();
-    for (size_t i = 0; i < end->material->count; i++) {
-        struct span rest = end->material->envelopes[i]->message;
-        while (rest.length > 0) {
-            ssize_t sent = send(end->socket, rest.bytes, rest.length, MSG_NOSIGNAL);
-            if (sent <= 0) {
-                break;
-            }
-            rest = span_of(rest.bytes + sent, rest.length - (size_t)sent);
-        }
+    size_t i = 0;
+    while (i < end->material->count &&
+            send_span(end->socket, end->material->envelopes[i]->message)) {
+        i++;
     }
     shutdown(end->socket, SHUT_WR);
     end->cpu_ns = clock_thread_cpu_ns() - began;

@@ -299,7 +299,9 @@ enum status macro_receive(struct macro_shared *shared, int commands, int acknowl
         char answer = command;
         if (command == MACRO_START) {
             status = start(receiver);
-            answer = status == STATUS_OK ? command : '!';
+            if (status != STATUS_OK) {
+                answer = '!';
+            }
         } else if (command == MACRO_RESET) {
             meter_reset_peak();
             read_now(receiver, &shared->before);

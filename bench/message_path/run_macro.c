@@ -200,8 +200,9 @@ static enum status publish(struct macro_run *run, size_t index, void *completion
     if (frame == NULL) {
         return STATUS_NO_MEMORY;
     }
-    return intake_post_fields(
-            node_intake(run->node), frame, run->topic, &fields, &source, completion);
+    struct local_message message = {
+            .topic = run->topic, .fields = &fields, .completion = completion};
+    return intake_post_fields(node_intake(run->node), frame, &message, &source);
 }
 
 /* Until a message of A is sent to a peer: B then takes part. Probes are not of the workload. */

@@ -21,7 +21,7 @@ static size_t bucket_of(uint64_t value)
 
 static uint64_t last_of(size_t bucket)
 {
-    if (bucket < 2 * HISTOGRAM_SUB_BUCKETS) {
+    if (bucket / 2 < HISTOGRAM_SUB_BUCKETS) {
         return bucket;
     }
     unsigned shift = (unsigned)(bucket / HISTOGRAM_SUB_BUCKETS) - 1;

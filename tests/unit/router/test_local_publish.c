@@ -63,7 +63,8 @@ static struct lane_decision publish(const struct waku_message_view *fields)
     struct intake_source source = {.received_ns = 1681964442000000000, .origin = ORIGIN_API};
     struct frame *frame = frame_try_create(NULL, FRAME_BUDGET_COMPLETE, waku_message_size(fields));
     assert_non_null(frame);
-    assert_int_equal(intake_post_fields(&intake, frame, &topic, fields, &source, NULL), STATUS_OK);
+    struct local_message message = {.topic = &topic, .fields = fields};
+    assert_int_equal(intake_post_fields(&intake, frame, &message, &source), STATUS_OK);
     struct frame_part *part = frame_part_of(inbox_try_pop(intake.lanes[0]));
     assert_non_null(part);
     struct lane_decision decision = lane_take(lane, part);
