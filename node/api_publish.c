@@ -124,10 +124,10 @@ static struct span span_of_bytes(struct sluice_bytes bytes)
     return span_of(bytes.data, bytes.size);
 }
 
-static struct frame *encode(const struct sluice_node *node, const struct sluice_message *message)
+static struct waku_message_view fields_of(const struct sluice_message *message)
 {
     int64_t timestamp = message->timestamp_ns;
-    struct waku_message_view fields = {.payload = span_of_bytes(message->payload),
+    return (struct waku_message_view){.payload = span_of_bytes(message->payload),
             .content_topic = span_of_text(message->content_topic),
             .meta = span_of_bytes(message->meta),
             .timestamp_ns = timestamp != 0 ? timestamp : clock_wall_ns(),
@@ -136,31 +136,26 @@ static struct frame *encode(const struct sluice_node *node, const struct sluice_
             .has_content_topic = true,
             .has_timestamp = true,
             .ephemeral = message->is_ephemeral};
-    size_t size = waku_message_size(&fields);
-    struct frame *frame = frame_try_create(node_budget(node->node), FRAME_BUDGET_COMPLETE, size);
-    if (frame != NULL) {
-        (void)waku_message_encode(frame_bytes(frame), size, &fields);
-    }
-    return frame;
 }
 
 static enum sluice_result post(
         struct sluice_node *node, const struct sluice_message *message, struct publish *publish)
 {
-    const struct topic *topic;
-    enum sluice_result result = find_topic(node, message, &topic);
+    struct waku_message_view fields = fields_of(message);
+    struct local_message local = {.fields = &fields, .completion = publish};
+    enum sluice_result result = find_topic(node, message, &local.topic);
     if (result != SLUICE_OK) {
         return result;
     }
-    struct frame *frame = encode(node, message);
+    struct frame *frame = frame_try_create(
+            node_budget(node->node), FRAME_BUDGET_COMPLETE, waku_message_size(&fields));
     if (frame == NULL) {
         return SLUICE_LIMIT_REACHED;
     }
     struct intake_source source = {.received_ns = clock_wall_ns(),
             .received_monotonic_ns = clock_monotonic_ns(),
             .origin = ORIGIN_API};
-    enum status status =
-            intake_post_message(node_intake(node->node), frame, topic, &source, publish);
+    enum status status = intake_post_fields(node_intake(node->node), frame, &local, &source);
     if (status != STATUS_OK) {
         frame_unref(frame);
     }
