@@ -195,7 +195,7 @@ static void nodes_of_one_process_share_nothing(void **state)
     for (size_t i = 0; i < 3; i++) {
         assert_int_equal(sluice_node_stop(nodes[i]), SLUICE_OK);
         assert_int_equal(atomic_load(&boxes[i].messages), i);
-        assert_int_equal(api_counter(nodes[i], "sluice_decodes_total"), i);
+        assert_int_equal(api_counter(nodes[i], "sluice_message_hashes_total"), i);
     }
     assert_string_equal(boxes[1].last, "for the second");
     for (size_t i = 0; i < 3; i++) {
