@@ -15,7 +15,7 @@ enum {
     SINK_BYTES = 64 * 1024
 };
 
-static uint8_t sink[SINK_BYTES];
+static _Thread_local uint8_t sink[SINK_BYTES];
 
 static void change_begin(struct stranger *stranger)
 {
@@ -256,6 +256,14 @@ static bool has_received(const struct stranger *stranger, size_t value)
 void stranger_wait_received(struct stranger *stranger, size_t bytes)
 {
     wait_until(stranger, has_received, bytes);
+}
+
+size_t stranger_received(struct stranger *stranger)
+{
+    pthread_mutex_lock(&stranger->mutex);
+    size_t bytes = stranger->received_bytes;
+    pthread_mutex_unlock(&stranger->mutex);
+    return bytes;
 }
 
 bool stranger_is_connected(struct stranger *stranger)

@@ -53,4 +53,5 @@ void stranger_publish(struct stranger *stranger, const char *topic, struct span 
 
 void stranger_wait_disconnected(struct stranger *stranger);
 void stranger_wait_received(struct stranger *stranger, size_t bytes);
+size_t stranger_received(struct stranger *stranger);
 bool stranger_is_connected(struct stranger *stranger);

@@ -26,7 +26,7 @@ static void check_both_ways(struct live_node *live, struct stranger *stranger)
     stranger_publish(stranger, LIVE_NODE_TOPIC,
             span_of(message, live_message(message, clock_monotonic_ns(), 100)));
     live_node_wait(live, before + 1);
-    size_t received = stranger->received_bytes;
+    size_t received = stranger_received(stranger);
     live_node_publish(live, span_of(message, live_message(message, clock_monotonic_ns(), 200)));
     stranger_wait_received(stranger, received + 200);
 }
