@@ -12,10 +12,10 @@
 #include "tests/support/api_fixture.h"
 
 enum {
-    PUBLISHERS = 3,
+    PUBLISHERS = 6,
     SUBSCRIBERS = 3,
-    ROUNDS = 5,
-    OUTCOMES_BEFORE_STOP = 2000
+    ROUNDS = 60,
+    OUTCOMES_BEFORE_STOP = 100
 };
 
 struct life {
