@@ -12,9 +12,9 @@
 #include "tests/support/api_fixture.h"
 
 enum {
-    PUBLISHERS = 6,
+    PUBLISHERS = 3,
     SUBSCRIBERS = 3,
-    ROUNDS = 60,
+    ROUNDS = 20,
     OUTCOMES_BEFORE_STOP = 100
 };
 

@@ -371,6 +371,89 @@ static void no_callback_comes_after_the_end_or_the_stop(void **state)
     api_destroy(&node);
 }
 
+enum {
+    TURNS_OF_A_SLOW_CALLBACK = 1000
+};
+
+static void take_long(void *context, struct sluice_envelope *envelope)
+{
+    struct box *box = context;
+    (void)envelope;
+    atomic_fetch_add(&box->messages, 1);
+    for (int i = 0; i < TURNS_OF_A_SLOW_CALLBACK; i++) {
+        sched_yield();
+    }
+    atomic_store(&box->may_go_on, true); /* the callback is over */
+}
+
+static void the_end_waits_for_a_callback_that_runs(void **state)
+{
+    static struct box box;
+    struct sluice_node *node = api_made(NULL);
+    struct sluice_subscription *subscription = subscribed(node, API_TOPIC, take_long, &box);
+    (void)state;
+    api_start(node);
+    api_publish(node, "takes long");
+    api_wait_count(&box.messages, 1);
+    sluice_subscription_end(&subscription);
+    assert_true(atomic_load(&box.may_go_on));
+    api_destroy(&node);
+}
+
+/* Large, so that there is time to stop the node while the message is being copied. */
+struct large_publish {
+    struct sluice_node *node;
+    struct box box;
+    struct sluice_bytes payload;
+    atomic_bool has_begun;
+    enum sluice_result result;
+};
+
+static void *publish_large(void *context)
+{
+    struct large_publish *publish = context;
+    struct sluice_message message = api_message("");
+    message.payload = publish->payload;
+    atomic_store(&publish->has_begun, true);
+    publish->result = sluice_node_publish(publish->node, &message, take_outcome, &publish->box);
+    return NULL;
+}
+
+static void stop_while_publishing(struct sluice_bytes payload)
+{
+    static const char *const values[] = {"max-msg-size", "64MiB", NULL};
+    struct large_publish publish = {.node = api_made(values), .payload = payload};
+    struct box none = {0};
+    pthread_t thread;
+    (void)subscribed(publish.node, API_TOPIC, take_message, &none);
+    api_start(publish.node);
+    assert_int_equal(pthread_create(&thread, NULL, publish_large, &publish), 0);
+    while (!atomic_load(&publish.has_begun)) {
+        sched_yield();
+    }
+    assert_int_equal(sluice_node_stop(publish.node), SLUICE_OK);
+    size_t told = atomic_load(&publish.box.outcomes);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    assert_true(publish.result == SLUICE_OK || publish.result == SLUICE_NOT_RUNNING);
+    assert_int_equal(told, publish.result == SLUICE_OK);
+    api_destroy(&publish.node);
+}
+
+static void whatever_was_taken_is_told_of_before_stop_returns(void **state)
+{
+    enum {
+        ROUNDS = 10,
+        SIZE = 16 * 1024 * 1024
+    };
+    uint8_t *payload = calloc(1, SIZE);
+    (void)state;
+    assert_non_null(payload);
+    for (int i = 0; i < ROUNDS; i++) {
+        stop_while_publishing((struct sluice_bytes){payload, SIZE});
+    }
+    free(payload);
+}
+
 static void call_everything(void *context, struct sluice_envelope *envelope)
 {
     struct box *box = context;
@@ -596,6 +679,8 @@ int main(void)
             cmocka_unit_test(a_kept_envelope_outlives_callback_and_stop_but_not_the_node),
             cmocka_unit_test(keeps_no_more_than_the_limit_and_counts_what_it_refuses),
             cmocka_unit_test(no_callback_comes_after_the_end_or_the_stop),
+            cmocka_unit_test(the_end_waits_for_a_callback_that_runs),
+            cmocka_unit_test(whatever_was_taken_is_told_of_before_stop_returns),
             cmocka_unit_test(a_callback_may_use_the_node_but_not_stop_it),
             cmocka_unit_test(a_place_in_the_table_is_used_again),
             cmocka_unit_test(publishes_whose_outcome_is_not_told_have_a_limit),
