@@ -305,7 +305,7 @@ class BadArguments(programs.Case):
             result = run(SLUICE, command, "--help")
             self.assert_fine(result)
             self.assertIn(option, result.out)
-        result = run(FLOOD, "--help")
+        result = run(FLOOD, "--in-process", "--help")
         self.assert_fine(result)
         self.assertIn("--acknowledge-fd", result.out)
 
