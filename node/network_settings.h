@@ -41,7 +41,7 @@ struct network_settings {
     size_t static_node_count;
 
     struct switch_options limits; /* only what bounds connections is set */
-    const char *agent; /* NULL: the default */
+    const char *agent;            /* NULL: the default */
 
     uint32_t cluster_id;
     uint32_t shards[METADATA_SHARDS_MAX];

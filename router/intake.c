@@ -65,7 +65,7 @@ static bool post_entry(const struct intake *intake, struct frame *frame,
 }
 
 enum status intake_post_rpc(const struct intake *intake, struct frame *frame,
-        const struct intake_source *source, intake_control *control, void *context, size_t *posted)
+        const struct intake_source *source, size_t *posted)
 {
     struct gossip_reader reader;
     struct gossip_entry entry;
@@ -76,8 +76,8 @@ enum status intake_post_rpc(const struct intake *intake, struct frame *frame,
     while (status == STATUS_OK && gossip_reader_next(&reader, &entry)) {
         if (entry.kind == GOSSIP_PUBLISH) {
             *posted += post_entry(intake, frame, &entry, source, &lanes);
-        } else if (control != NULL) {
-            control(context, &entry);
+        } else if (source->control != NULL) {
+            source->control(source->control_context, &entry);
         }
     }
     wake_lanes(intake, lanes);
@@ -113,10 +113,11 @@ static enum status post_local(const struct intake *intake, struct frame *frame,
     return STATUS_OK;
 }
 
-enum status intake_post_part(const struct intake *intake, struct frame *frame, struct span message,
-        const struct topic *topic, const struct intake_source *source, void *completion)
+enum status intake_post_part(const struct intake *intake, struct frame *frame,
+        const struct local_message *message, const struct intake_source *source)
 {
-    struct posted_message posted = {.bytes = message, .topic = topic, .completion = completion};
+    struct posted_message posted = {
+            .bytes = message->bytes, .topic = message->topic, .completion = message->completion};
     return post_local(intake, frame, source, &posted);
 }
 

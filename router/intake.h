@@ -36,24 +36,25 @@ struct intake {
     size_t lane_count;
 };
 
+/* Everything of an RPC that is not a message: subscriptions and control, as views into the frame. */
+typedef void intake_control(void *context, const struct gossip_entry *entry);
+
 /* Where and when it came in. */
 struct intake_source {
     int64_t received_ns;
     uint64_t received_monotonic_ns;
     uint64_t connection;
     enum message_origin origin;
+    intake_control *control; /* of an RPC; may be NULL */
+    void *control_context;
 };
-
-/* Everything of an RPC that is not a message: subscriptions and control, as views into the frame. */
-typedef void intake_control(void *context, const struct gossip_entry *entry);
 
 /*
  * Posts every message of the RPC that frame holds and drops the caller's reference. A message of a
- * topic that is not subscribed is refused and counted here. control may be NULL. *posted: parts in
- * the inboxes. A malformed RPC is refused whole with its status.
+ * topic that is not subscribed is refused and counted here. *posted: parts in the inboxes. A malformed RPC is refused whole with its status.
  */
 MUST_USE enum status intake_post_rpc(const struct intake *intake, struct frame *CONSUMED frame,
-        const struct intake_source *source, intake_control *control, void *context, size_t *posted);
+        const struct intake_source *source, size_t *posted);
 
 /* Posts an event to a lane and wakes it. */
 void intake_post_event(const struct intake *intake, size_t lane, struct lane_event *CONSUMED event);
@@ -65,17 +66,17 @@ void intake_post_event(const struct intake *intake, size_t lane, struct lane_eve
 MUST_USE enum status intake_post_message(const struct intake *intake, struct frame *CONSUMED frame,
         const struct topic *topic, const struct intake_source *source, void *completion);
 
-/* The same for a frame of which the message is only a part. */
-MUST_USE enum status intake_post_part(const struct intake *intake, struct frame *CONSUMED frame,
-        struct span message, const struct topic *topic, const struct intake_source *source,
-        void *completion);
-
-/* What a local publisher has to say. */
+/* What a local publisher has to say, or what stands inside a request. */
 struct local_message {
     const struct topic *topic;
-    const struct waku_message_view *fields;
-    void *completion; /* as of intake_post_message */
+    const struct waku_message_view *fields; /* intake_post_fields */
+    struct span bytes;                      /* intake_post_part: inside the frame */
+    void *completion;                       /* as of intake_post_message */
 };
+
+/* As intake_post_message, for a frame of which the message is only a part. */
+MUST_USE enum status intake_post_part(const struct intake *intake, struct frame *CONSUMED frame,
+        const struct local_message *message, const struct intake_source *source);
 
 /*
  * Encodes the message's fields into frame, which has waku_message_size of them, and posts it: where

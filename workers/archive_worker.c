@@ -314,6 +314,18 @@ static size_t spill_envelopes(
     return count - pushed;
 }
 
+/* Returns how many were dropped. */
+static size_t spill_or_drop(struct archive_stage *stage, struct envelope **envelopes, size_t count)
+{
+    if (stage->spill != NULL) {
+        return spill_envelopes(stage, envelopes, count);
+    }
+    for (size_t i = 0; i < count; i++) {
+        drop(stage, envelopes[i]);
+    }
+    return count;
+}
+
 /* The engine has not taken these before the end: what has a spill file is stored at the next start. */
 static void archive_stop(void *context)
 {
@@ -321,14 +333,7 @@ static void archive_stop(void *context)
     while (stage->batch_count > 0 || fill_batch(stage) > 0) {
         size_t count = stage->batch_count < SPILL_BATCH ? stage->batch_count : SPILL_BATCH;
         struct envelope **last = stage->batch + stage->batch_count - count;
-        size_t dropped = count;
-        if (stage->spill != NULL) {
-            dropped = spill_envelopes(stage, last, count);
-        } else {
-            for (size_t i = 0; i < count; i++) {
-                drop(stage, last[i]);
-            }
-        }
+        size_t dropped = spill_or_drop(stage, last, count);
         stage->batch_count -= count;
         stage->batch_bytes = stage->batch_count == 0 ? 0 : stage->batch_bytes;
         progress_add(stage->progress, stage->archive_slot, dropped);

@@ -101,6 +101,15 @@ static enum status parse_item(struct pin_plan *plan, const char **cursor,
     return STATUS_OK;
 }
 
+static int first_allowed(hwloc_obj_t core, const struct cpu_set *allowed)
+{
+    int cpu = hwloc_bitmap_first(core->cpuset);
+    while (cpu >= 0 && !cpu_set_contains(allowed, cpu)) {
+        cpu = hwloc_bitmap_next(core->cpuset, cpu);
+    }
+    return cpu;
+}
+
 /* The first allowed processor of each core, those under one last-level cache next to each other. */
 static size_t list_cores(int *cores, size_t capacity, const struct cpu_set *allowed)
 {
@@ -109,16 +118,13 @@ static size_t list_cores(int *cores, size_t capacity, const struct cpu_set *allo
     if (hwloc_topology_init(&topology) != 0) {
         return 0;
     }
-    if (hwloc_topology_load(topology) == 0) {
-        hwloc_obj_t core = NULL;
-        while ((core = hwloc_get_next_obj_by_type(topology, HWLOC_OBJ_CORE, core)) != NULL) {
-            int cpu = hwloc_bitmap_first(core->cpuset);
-            while (cpu >= 0 && !cpu_set_contains(allowed, cpu)) {
-                cpu = hwloc_bitmap_next(core->cpuset, cpu);
-            }
-            if (cpu >= 0 && count < capacity) {
-                cores[count++] = cpu;
-            }
+    hwloc_obj_t core = NULL;
+    bool is_loaded = hwloc_topology_load(topology) == 0;
+    while (is_loaded &&
+            (core = hwloc_get_next_obj_by_type(topology, HWLOC_OBJ_CORE, core)) != NULL) {
+        int cpu = first_allowed(core, allowed);
+        if (cpu >= 0 && count < capacity) {
+            cores[count++] = cpu;
         }
     }
     hwloc_topology_destroy(topology);
@@ -156,10 +162,8 @@ static void plan_auto(struct pin_plan *plan, const struct pin_role roles[])
     int last = plan->has_core_per_thread ? lowest_priority(roles, plan->role_count) : 0;
     for (int priority = 0; priority <= last; priority++) {
         for (size_t i = 0; i < plan->role_count; i++) {
-            if (roles[i].auto_priority != priority) {
-                continue;
-            }
-            for (size_t t = 0; t < roles[i].thread_count && free_cores > 1; t++) {
+            size_t threads = roles[i].auto_priority == priority ? roles[i].thread_count : 0;
+            for (; threads > 0 && free_cores > 1; threads--) {
                 cpu_set_add(&plan->named[i], cores[--free_cores]);
             }
         }

@@ -284,6 +284,22 @@ static void stop(struct receiver *receiver)
     }
 }
 
+static enum status obey(struct receiver *receiver, char command)
+{
+    if (command == MACRO_START) {
+        return start(receiver);
+    }
+    if (command == MACRO_RESET) {
+        meter_reset_peak();
+        read_now(receiver, &receiver->shared->before);
+    } else if (command == MACRO_READ) {
+        read_now(receiver, &receiver->shared->after);
+    } else {
+        stop(receiver);
+    }
+    return STATUS_OK;
+}
+
 enum status macro_receive(struct macro_shared *shared, int commands, int acknowledgements)
 {
     struct receiver *receiver = memory_allocate_zeroed(sizeof(*receiver));
@@ -296,20 +312,8 @@ enum status macro_receive(struct macro_shared *shared, int commands, int acknowl
     receiver->commands = commands;
     receiver->acknowledgements = acknowledgements;
     while (command != MACRO_QUIT && recv(commands, &command, 1, 0) == 1) {
-        char answer = command;
-        if (command == MACRO_START) {
-            status = start(receiver);
-            if (status != STATUS_OK) {
-                answer = '!';
-            }
-        } else if (command == MACRO_RESET) {
-            meter_reset_peak();
-            read_now(receiver, &shared->before);
-        } else if (command == MACRO_READ) {
-            read_now(receiver, &shared->after);
-        } else {
-            stop(receiver);
-        }
+        status = obey(receiver, command);
+        char answer = status == STATUS_OK ? command : '!';
         (void)!send(commands, &answer, 1, MSG_NOSIGNAL);
     }
     if (command != MACRO_QUIT) {

@@ -188,15 +188,23 @@ static bool measure_round(struct bench *bench, struct bench_row *row, size_t rou
     return true;
 }
 
+static bool run_round(struct bench *bench, size_t round)
+{
+    for (size_t i = 0; i < bench->row_count; i++) {
+        if (!measure_round(bench, &bench->rows[i], round)) {
+            return false;
+        }
+    }
+    return true;
+}
+
 static int run_rounds(struct bench *bench)
 {
     size_t rounds = (size_t)options_number(bench->options, "rounds");
     row_print_header(stdout);
     for (size_t round = 0; round < rounds; round++) {
-        for (size_t i = 0; i < bench->row_count; i++) {
-            if (!measure_round(bench, &bench->rows[i], round)) {
-                return EXIT_FAILED;
-            }
+        if (!run_round(bench, round)) {
+            return EXIT_FAILED;
         }
     }
     verdict_print(bench);

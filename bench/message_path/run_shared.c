@@ -142,7 +142,7 @@ static enum status post(struct shared_run *run, size_t index)
     run->frames[index] = NULL;
     run->posted_ns[index] = source.received_monotonic_ns;
     if (run->scenario->kind == SCENARIO_INGRESS_SHARED) {
-        status = intake_post_rpc(node_intake(run->node), frame, &source, NULL, NULL, &count);
+        status = intake_post_rpc(node_intake(run->node), frame, &source, &count);
     } else {
         status = intake_post_message(node_intake(run->node), frame, run->topic, &source, NULL);
     }

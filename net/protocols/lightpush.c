@@ -275,8 +275,8 @@ static enum status post_push(struct lightpush *lightpush, struct push_job *job,
             .received_monotonic_ns = clock_monotonic_ns(),
             .connection = job->base.connection,
             .origin = ORIGIN_LIGHTPUSH};
-    enum status status =
-            intake_post_part(lightpush->options.intake, frame, message, topic, &source, job);
+    struct local_message local = {.bytes = message, .topic = topic, .completion = job};
+    enum status status = intake_post_part(lightpush->options.intake, frame, &local, &source);
     if (status != STATUS_OK) {
         frame_unref(frame);
     }

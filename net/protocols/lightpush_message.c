@@ -85,7 +85,8 @@ enum status lightpush_request_read(
 
 size_t lightpush_request_head_max(const struct lightpush_request *request)
 {
-    return (size_t)4 * TAG_AND_LENGTH_MAX + request->request_id.length + request->pubsub_topic.length;
+    return (size_t)4 * TAG_AND_LENGTH_MAX + request->request_id.length +
+           request->pubsub_topic.length;
 }
 
 size_t lightpush_request_write_head(

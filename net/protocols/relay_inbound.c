@@ -155,10 +155,11 @@ static enum status post_frame(struct relay_peer *peer, struct frame *frame)
             .received_monotonic_ns = clock_monotonic_ns(),
             .connection = peer->id,
             .origin = ORIGIN_MESH,
+            .control = take_entry,
+            .control_context = &posting,
     };
     size_t posted;
-    enum status status =
-            intake_post_rpc(relay->options.intake, frame, &source, take_entry, &posting, &posted);
+    enum status status = intake_post_rpc(relay->options.intake, frame, &source, &posted);
     wake_lanes(&posting);
     return status;
 }

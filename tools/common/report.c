@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "tools/common/report.h"
 
-#include <ctype.h>
 #include <inttypes.h>
 #include <string.h>
 
@@ -60,7 +59,7 @@ static void lower_case(char *out, size_t capacity, const char *text)
 {
     size_t i = 0;
     for (; text[i] != '\0' && i + 1 < capacity; i++) {
-        out[i] = (char)tolower((unsigned char)text[i]);
+        out[i] = text[i] >= 'A' && text[i] <= 'Z' ? (char)(text[i] - 'A' + 'a') : text[i];
     }
     out[i] = '\0';
 }

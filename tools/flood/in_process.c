@@ -86,29 +86,39 @@ static bool stall_roles(struct flood *flood)
     return true;
 }
 
+/* To its content topic, on every pubsub topic. */
+static bool subscribe_one(struct flood *flood, struct flood_subscriber *subscriber, uint64_t id)
+{
+    uint32_t topics = (uint32_t)options_number(flood->options, "topics");
+    struct span content_topic =
+            generator_content_topic_at(flood->generator, subscriber->content_topic);
+    for (uint32_t topic = 0; topic < topics; topic++) {
+        struct subscription_request request = {
+                .pubsub_topic = generator_pubsub_topic_at(flood->generator, topic),
+                .content_topics = &content_topic,
+                .content_topic_count = 1};
+        struct subscriber_entry entry = {.id = id, .context = subscriber};
+        enum subscription_result result = node_filter_subscribe(flood->node, entry, &request);
+        if (result != SUBSCRIPTION_OK) {
+            fprintf(stderr, "flood: subscriber %llu: %s\n", (unsigned long long)id,
+                    subscription_result_text(result));
+            return false;
+        }
+    }
+    return true;
+}
+
 static bool subscribe_all(struct flood *flood)
 {
     size_t count = (size_t)options_number(flood->options, "subscribers");
-    uint32_t topics = (uint32_t)options_number(flood->options, "topics");
     flood->subscribers = calloc(count + 1, sizeof(*flood->subscribers));
     flood->subscriber_count = flood->subscribers != NULL ? count : 0;
     for (size_t i = 0; i < flood->subscriber_count; i++) {
         struct flood_subscriber *subscriber = &flood->subscribers[i];
         subscriber->content_topic =
                 (uint32_t)(i % options_number(flood->options, "content-topics"));
-        struct span content_topic =
-                generator_content_topic_at(flood->generator, subscriber->content_topic);
-        for (uint32_t topic = 0; topic < topics; topic++) {
-            struct subscription_request request = {
-                    .pubsub_topic = generator_pubsub_topic_at(flood->generator, topic),
-                    .content_topics = &content_topic,
-                    .content_topic_count = 1};
-            struct subscriber_entry entry = {.id = i + 1, .context = subscriber};
-            enum subscription_result result = node_filter_subscribe(flood->node, entry, &request);
-            if (result != SUBSCRIPTION_OK) {
-                fprintf(stderr, "flood: subscriber %zu: %s\n", i, subscription_result_text(result));
-                return false;
-            }
+        if (!subscribe_one(flood, subscriber, i + 1)) {
+            return false;
         }
     }
     return true;
@@ -184,8 +194,7 @@ static bool send_message(struct flood *flood, struct generator_message message)
             .connection = 1,
             .origin = ORIGIN_MESH};
     size_t posted = 0;
-    enum status status =
-            intake_post_rpc(node_intake(flood->node), frame, &source, NULL, NULL, &posted);
+    enum status status = intake_post_rpc(node_intake(flood->node), frame, &source, &posted);
     if (status != STATUS_OK || posted != 1) {
         fprintf(stderr, "flood: the router refused a frame: %s\n", status_text(status));
         return false;

@@ -13,7 +13,7 @@
 
 enum {
     QUEUED_MAX = 256 * 1024,  /* of a publisher's stream; more waits here */
-    TURN_BYTES = 256 * 1024, /* sent in a turn of the loop: as much as a receiver reads in one */
+    TURN_BYTES = 256 * 1024,  /* sent in a turn of the loop: as much as a receiver reads in one */
     EXPECTED_STEP = 64 * 1024 /* by how many numbers the checkers grow */
 };
 

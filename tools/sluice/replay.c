@@ -21,6 +21,7 @@
 enum {
     EXIT_FAILED = 1,
     EXIT_USAGE = 2,
+    RPC_OVERHEAD_BYTES = 64 * 1024,
     PROGRESS_PERIOD_NS = 250 * NANOSECONDS_PER_MILLISECOND
 };
 
@@ -149,7 +150,7 @@ static enum status feed_record(
             .connection = (uint64_t)record->peer + 1,
             .origin = ORIGIN_MESH};
     size_t posted = 0;
-    status = intake_post_rpc(node_intake(replay->node), frame, &source, NULL, NULL, &posted);
+    status = intake_post_rpc(node_intake(replay->node), frame, &source, &posted);
     replay->counts.frames++;
     replay->counts.bad_frames += status != STATUS_OK;
     replay->submitted += posted;
@@ -189,7 +190,7 @@ static const char *base_name(const char *path)
 static bool feed_file(struct replay *replay, const char *path)
 {
     struct capture *capture = NULL;
-    size_t frame_max = (size_t)options_number(replay->options, "max-msg-size") + 64 * 1024;
+    size_t frame_max = (size_t)options_number(replay->options, "max-msg-size") + RPC_OVERHEAD_BYTES;
     if (capture_open(&capture, path, frame_max) != STATUS_OK) {
         fprintf(stderr, "%s: %s\n", path, strerror(errno));
         return false;

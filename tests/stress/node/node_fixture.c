@@ -103,8 +103,7 @@ static void post_frame(
             .received_monotonic_ns = clock_monotonic_ns(),
             .connection = 1,
             .origin = ORIGIN_MESH};
-    enum status status =
-            intake_post_rpc(node_intake(fixture->node), frame, &source, NULL, NULL, &posted);
+    enum status status = intake_post_rpc(node_intake(fixture->node), frame, &source, &posted);
     assert_int_equal(status, STATUS_OK);
     assert_int_equal(posted, 1);
 }

@@ -92,7 +92,7 @@ static struct frame *frame_of(struct frame_budget *budget, const struct rpc *rpc
 
 static enum status post(const struct rpc *rpc, size_t *posted)
 {
-    return intake_post_rpc(&intake, frame_of(NULL, rpc), &source, NULL, NULL, posted);
+    return intake_post_rpc(&intake, frame_of(NULL, rpc), &source, posted);
 }
 
 static void assert_next(size_t lane, const char *data)
@@ -231,8 +231,7 @@ static void refuses_a_malformed_rpc_whole(void **state)
     put_message(&rpc, "/t/1", "cut short", false);
     rpc.length -= 3;
     assert_int_not_equal(
-            intake_post_rpc(&intake, frame_of(budget, &rpc), &source, NULL, NULL, &posted),
-            STATUS_OK);
+            intake_post_rpc(&intake, frame_of(budget, &rpc), &source, &posted), STATUS_OK);
     assert_int_equal(posted, 0);
     assert_int_equal(counted(METRIC_RPCS_MALFORMED), 1);
     assert_int_equal(counted(LEDGER_INTAKE_RECEIVED), 0);
@@ -260,9 +259,9 @@ static void hands_over_what_is_no_message(void **state)
     memcpy(rpc.bytes + rpc.length, subscription.bytes, subscription.length);
     rpc.length += subscription.length;
     put_message(&rpc, "/t/0", "x", false);
-    assert_int_equal(
-            intake_post_rpc(&intake, frame_of(NULL, &rpc), &source, count_entry, &entries, &posted),
-            STATUS_OK);
+    source.control = count_entry;
+    source.control_context = &entries;
+    assert_int_equal(intake_post_rpc(&intake, frame_of(NULL, &rpc), &source, &posted), STATUS_OK);
     assert_int_equal(entries, 1);
     assert_int_equal(posted, 1);
     assert_next(0, "x");
@@ -275,8 +274,7 @@ static void an_empty_rpc_posts_nothing_and_gives_its_frame_back(void **state)
     struct frame_budget *budget;
     (void)state;
     assert_int_equal(frame_budget_create(&budget, 1 << 20, 1), STATUS_OK);
-    assert_int_equal(intake_post_rpc(&intake, frame_of(budget, &rpc), &source, NULL, NULL, &posted),
-            STATUS_OK);
+    assert_int_equal(intake_post_rpc(&intake, frame_of(budget, &rpc), &source, &posted), STATUS_OK);
     assert_int_equal(posted, 0);
     assert_int_equal(frame_budget_used(budget), 0);
     frame_budget_destroy(&budget);
