@@ -259,9 +259,11 @@ static void hands_over_what_is_no_message(void **state)
     memcpy(rpc.bytes + rpc.length, subscription.bytes, subscription.length);
     rpc.length += subscription.length;
     put_message(&rpc, "/t/0", "x", false);
-    source.control = count_entry;
-    source.control_context = &entries;
-    assert_int_equal(intake_post_rpc(&intake, frame_of(NULL, &rpc), &source, &posted), STATUS_OK);
+    struct intake_source with_control = source;
+    with_control.control = count_entry;
+    with_control.control_context = &entries;
+    assert_int_equal(
+            intake_post_rpc(&intake, frame_of(NULL, &rpc), &with_control, &posted), STATUS_OK);
     assert_int_equal(entries, 1);
     assert_int_equal(posted, 1);
     assert_next(0, "x");
