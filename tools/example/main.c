@@ -198,9 +198,10 @@ static bool run(struct sluice_node *sender, struct sluice_node *receiver, const 
     good = good && receive(&mailbox);
     sluice_subscription_end(&subscription); /* from here on the mailbox is ours alone */
     sluice_envelope_unref(mailbox.received);
-    uint64_t decodes = 0;
-    if (good && sluice_node_counter(receiver, "sluice_decodes_total", &decodes) == SLUICE_OK) {
-        printf("decodes by the receiver: %llu\n", (unsigned long long)decodes);
+    uint64_t hashes = 0;
+    if (good &&
+            sluice_node_counter(receiver, "sluice_message_hashes_total", &hashes) == SLUICE_OK) {
+        printf("messages hashed by the receiver: %llu\n", (unsigned long long)hashes);
     }
     return good;
 }
