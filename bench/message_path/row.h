@@ -34,11 +34,12 @@ struct row_sample {
     double limit_msg_per_s;
     double share_of_limit;
 
-    /* of macro rows, not in the CSV: see print_macro in main.c */
+    /* of macro rows, not in the CSV: see print_macro in verdict.c */
     double receiver_decodes;
     double receiver_hashes;
     double receiver_ids;
     double receiver_copies;
+    double receiver_stored;
     double receiver_wrapped_copies;
     double receiver_cpu_us;
     double receiver_beyond_archive_mb;

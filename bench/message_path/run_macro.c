@@ -341,6 +341,7 @@ static void fill_counts(struct row_sample *sample, const struct macro_run *run, 
     sample->receiver_hashes = received(run, METRIC_MESSAGE_HASHES) / messages;
     sample->receiver_ids = received(run, METRIC_ID_HASHES) / messages;
     sample->receiver_copies = received(run, METRIC_COPIES) / messages;
+    sample->receiver_stored = received(run, (enum metric)LEDGER_ARCHIVE_DELIVERED) / messages;
 }
 
 static void fill_meters(struct row_sample *sample, const struct macro_run *run, double messages)
@@ -358,7 +359,9 @@ static void fill_meters(struct row_sample *sample, const struct macro_run *run, 
     sample->receiver_cpu_us = is_two ? far_ns / 1e3 / messages : 0;
     sample->occupied_mem_delta_mb = occupied / 1e6;
     sample->peak_rss_mb = shared->after.peak_rss_mb;
-    sample->receiver_beyond_archive_mb = is_two ? shared->after.peak_rss_mb - retained : 0;
+    bool is_in_memory = strcmp(run->scenario->archive, "memory") == 0;
+    sample->receiver_beyond_archive_mb =
+            is_two && is_in_memory ? shared->after.peak_rss_mb - retained : 0;
     sample->receiver_wrapped_copies = is_two ? (double)(shared->after.meter.wrapped_copies -
                                                         shared->before.meter.wrapped_copies) /
                                                        messages

@@ -149,6 +149,9 @@ static bool check_macro(const struct bench_row *row, const struct row_sample *me
     good = gate(name, "receiver's hashes/msg", median->receiver_hashes, hashes) && good;
     good = gate(name, "decodes/msg", median->decodes_per_msg, decodes) && good;
     good = gate(name, "hashes/msg", median->hashes_per_msg, hashes + 1.0) && good;
+    if (!is_copying) {
+        good = gate(name, "receiver's stored/msg", median->receiver_stored, 1.0) && good;
+    }
     if (!is_copying && strcmp(row->archive, "memory") == 0) {
         good = gate(name, "receiver's copies/msg", median->receiver_copies, 0.0) && good;
         good = gate(name, "receiver's copies/msg, wrapped", median->receiver_wrapped_copies, 0.0) &&

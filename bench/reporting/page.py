@@ -164,7 +164,7 @@ def latency(results):
         p50, p99 = middle(row, "ns_per_msg_p50"), middle(row, "ns_per_msg_p99")
         if p50 and p99 and name.endswith("_w32"):
             rows.append((name, [("p50", p50 / 1e3), ("p99", p99 / 1e3)]))
-            cells.append([name, number(p50 / 1e3, 0), number(p99 / 1e3, 0), "-", "-"])
+            cells.append([name, number(p50 / 1e3), number(p99 / 1e3, 0), "-", "-"])
     if not rows:
         return ""
     words = ("Microseconds, logarithmic. flood: from the moment a message was due to its arrival at a receiver. "

@@ -89,7 +89,7 @@ def bars(title, rows, unit="", limit=None):
 
 def lines(title, series, x_name, y_name):
     """series: (label, css, [(x, y), ...]); the label stands at the line's end."""
-    left, right, top, bottom, height = 70, 190, 12, 44, 330
+    left, right, top, bottom, height = 70, 190, 30, 44, 340
     xs = [x for _, _, points in series for x, _ in points]
     x_marks, y_marks = steps(max(xs)), steps(max(y for _, _, points in series for _, y in points))
     x_scale = (WIDTH - left - right) / x_marks[-1]
@@ -102,7 +102,7 @@ def lines(title, series, x_name, y_name):
     for mark in x_marks:
         body.append(text(left + mark * x_scale, base + 18, short(mark), "tick", "middle"))
     body.append(text((left + WIDTH - right) / 2, height - 6, x_name, "tick", "middle"))
-    body.append(text(4, top + 2, y_name, "tick"))
+    body.append(text(left - 8, 12, y_name, "tick"))
     ends = []
     for label, css, points in series:
         path = " ".join(f"{left + x * x_scale:.1f},{base - y * y_scale:.1f}" for x, y in points)
@@ -134,10 +134,13 @@ def points(title, rows, unit):
         body.append(text(LABEL - 8, y + 4, label, "name", "end"))
         places = [(LABEL + (math.log10(value) - low) * scale, name) for name, value in items if value]
         body.append(line(places[0][0], y, places[-1][0], y, "range"))
-        last = -1e9
+        above = below = -1e9  # where the last name above and below the line ends
         for x, name in places:
             body.append(f'<circle cx="{x:.1f}" cy="{y}" r="4.5" class="shared"/>')
-            raised = x - last < 34
-            body.append(text(x, y - 9 if not raised else y + 18, name, "tick", "middle"))
-            last = x if not raised else last
+            if x - above >= 34:
+                body.append(text(x, y - 9, name, "tick", "middle"))
+                above = x
+            elif x - below >= 34:
+                body.append(text(x, y + 18, name, "tick", "middle"))
+                below = x
     return frame(height, title, body)
