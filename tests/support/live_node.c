@@ -91,14 +91,20 @@ void live_node_publish(struct live_node *live, struct span message)
             STATUS_OK);
 }
 
-/* Waits for up to that time; false when there are not count then. */
-static bool wait_up_to(struct live_node *live, size_t count, uint64_t timeout_ns)
+static struct timespec end_after(uint64_t timeout_ns)
 {
     struct timespec end;
     clock_gettime(CLOCK_REALTIME, &end);
     uint64_t end_ns = (uint64_t)end.tv_nsec + timeout_ns;
     end.tv_sec += (time_t)(end_ns / NANOSECONDS_PER_SECOND);
     end.tv_nsec = (long)(end_ns % NANOSECONDS_PER_SECOND);
+    return end;
+}
+
+/* Waits for up to that time; false when there are not count then. */
+static bool wait_up_to(struct live_node *live, size_t count, uint64_t timeout_ns)
+{
+    struct timespec end = end_after(timeout_ns);
     int result = 0;
     pthread_mutex_lock(&live->mutex);
     while (live->count < count && result == 0) {
@@ -107,6 +113,39 @@ static bool wait_up_to(struct live_node *live, size_t count, uint64_t timeout_ns
     bool has_come = live->count >= count;
     pthread_mutex_unlock(&live->mutex);
     return has_come;
+}
+
+/* Messages from first on that are that one; with the mutex held. */
+static size_t count_from(const struct live_node *live, size_t first, const uint8_t digest[32])
+{
+    size_t found = 0;
+    for (size_t i = first; i < live->count; i++) {
+        found += memcmp(live->digests[i], digest, sizeof(live->digests[i])) == 0;
+    }
+    return found;
+}
+
+void live_node_wait_for(struct live_node *live, const uint8_t digest[32])
+{
+    struct timespec end = end_after((uint64_t)LIVE_NODE_WAIT_S * NANOSECONDS_PER_SECOND);
+    int result = 0;
+    pthread_mutex_lock(&live->mutex);
+    while (count_from(live, 0, digest) == 0 && result == 0) {
+        result = pthread_cond_timedwait(&live->changed, &live->mutex, &end);
+    }
+    pthread_mutex_unlock(&live->mutex);
+    assert_int_equal(result, 0);
+}
+
+size_t live_node_copies(struct live_node *live)
+{
+    size_t copies = 0;
+    pthread_mutex_lock(&live->mutex);
+    for (size_t i = 0; i < live->count; i++) {
+        copies += count_from(live, i + 1, live->digests[i]) > 0;
+    }
+    pthread_mutex_unlock(&live->mutex);
+    return copies;
 }
 
 void live_node_wait(struct live_node *live, size_t count)

@@ -54,6 +54,12 @@ void live_node_publish(struct live_node *live, struct span message);
 void live_node_wait(struct live_node *live, size_t count);
 size_t live_node_received(struct live_node *live);
 
+/* Fails the test when the message with that SHA-256 has not come in LIVE_NODE_WAIT_S. */
+void live_node_wait_for(struct live_node *live, const uint8_t digest[32]);
+
+/* Messages that came more than once. */
+size_t live_node_copies(struct live_node *live);
+
 /* Publishes messages of from until to has got one: from then on there is a way. */
 void live_node_wait_for_way(struct live_node *from, struct live_node *to);
 
