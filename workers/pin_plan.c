@@ -149,6 +149,19 @@ static int lowest_priority(const struct pin_role roles[], size_t role_count)
     return lowest;
 }
 
+/* To every thread of the roles of that priority, while one is left over; returns how many are left. */
+static size_t give_cores(struct pin_plan *plan, const struct pin_role roles[], int priority,
+        const int *cores, size_t free_cores)
+{
+    for (size_t i = 0; i < plan->role_count; i++) {
+        size_t threads = roles[i].auto_priority == priority ? roles[i].thread_count : 0;
+        for (; threads > 0 && free_cores > 1; threads--) {
+            cpu_set_add(&plan->named[i], cores[--free_cores]);
+        }
+    }
+    return free_cores;
+}
+
 /*
  * Cores are taken from the end of the list: interrupts and other programs gather on the first ones,
  * which stay with the reclaimer, io and the rest.
@@ -161,12 +174,7 @@ static void plan_auto(struct pin_plan *plan, const struct pin_role roles[])
     plan->has_core_per_thread = free_cores > pinnable;
     int last = plan->has_core_per_thread ? lowest_priority(roles, plan->role_count) : 0;
     for (int priority = 0; priority <= last; priority++) {
-        for (size_t i = 0; i < plan->role_count; i++) {
-            size_t threads = roles[i].auto_priority == priority ? roles[i].thread_count : 0;
-            for (; threads > 0 && free_cores > 1; threads--) {
-                cpu_set_add(&plan->named[i], cores[--free_cores]);
-            }
-        }
+        free_cores = give_cores(plan, roles, priority, cores, free_cores);
     }
     leave_the_rest_to_others(plan);
 }

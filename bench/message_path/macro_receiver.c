@@ -313,7 +313,10 @@ enum status macro_receive(struct macro_shared *shared, int commands, int acknowl
     receiver->acknowledgements = acknowledgements;
     while (command != MACRO_QUIT && recv(commands, &command, 1, 0) == 1) {
         status = obey(receiver, command);
-        char answer = status == STATUS_OK ? command : '!';
+        char answer = command;
+        if (status != STATUS_OK) {
+            answer = '!';
+        }
         (void)!send(commands, &answer, 1, MSG_NOSIGNAL);
     }
     if (command != MACRO_QUIT) {

@@ -55,11 +55,19 @@ bool report_ledgers_are_closed(const struct node *node)
     return closed;
 }
 
+static char lower(char letter)
+{
+    if (letter >= 'A' && letter <= 'Z') {
+        letter = (char)(letter - 'A' + 'a');
+    }
+    return letter;
+}
+
 static void lower_case(char *out, size_t capacity, const char *text)
 {
     size_t i = 0;
     for (; text[i] != '\0' && i + 1 < capacity; i++) {
-        out[i] = text[i] >= 'A' && text[i] <= 'Z' ? (char)(text[i] - 'A' + 'a') : text[i];
+        out[i] = lower(text[i]);
     }
     out[i] = '\0';
 }

@@ -181,9 +181,11 @@ static void assert_ledgers_closed(const struct node_fixture *fixture)
         enum ledger_stage stage = (enum ledger_stage)i;
         struct ledger ledger;
         ledger_read(&ledger, node_metrics(fixture->node), stage, node_held(fixture->node, stage));
-        if (!ledger_is_closed(&ledger)) {
-            fail_msg("the ledger of %s does not close", ledger_stage_name(stage));
+        bool closed = ledger_is_closed(&ledger);
+        if (!closed) {
+            print_error("the ledger of %s does not close\n", ledger_stage_name(stage));
         }
+        assert_true(closed);
         assert_int_equal(ledger.held, 0);
     }
 }

@@ -147,21 +147,31 @@ static void add_work(size_t amount)
         parking_wait(&toy.news, ticket, 100ULL * NANOSECONDS_PER_MILLISECOND);                     \
     }
 
+static void add_much_work(void)
+{
+    for (size_t n = 0; n < 100; n++) {
+        add_work(1);
+    }
+}
+
+static void work_through(enum idle_strategy strategy, size_t expected)
+{
+    create(strategy, NULL);
+    assert_int_equal(worker_start(worker), STATUS_OK);
+    add_much_work();
+    WAIT_FOR(atomic_load(&toy.done) == expected);
+    worker_request_stop(worker);
+    worker_join(worker);
+    worker_destroy(&worker);
+    assert_null(worker);
+}
+
 static void does_the_work_that_others_give_it(void **state)
 {
     static const enum idle_strategy strategies[] = {IDLE_SPIN, IDLE_YIELD, IDLE_PARK, IDLE_AUTO};
     (void)state;
     for (size_t i = 0; i < 4; i++) {
-        create(strategies[i], NULL);
-        assert_int_equal(worker_start(worker), STATUS_OK);
-        for (size_t n = 0; n < 100; n++) {
-            add_work(1);
-        }
-        WAIT_FOR(atomic_load(&toy.done) == 100 * (i + 1));
-        worker_request_stop(worker);
-        worker_join(worker);
-        worker_destroy(&worker);
-        assert_null(worker);
+        work_through(strategies[i], 100 * (i + 1));
     }
 }
 

@@ -118,7 +118,7 @@ static void waits_without_credit_and_goes_on_with_it(void **state)
     assert_int_equal(relay_reader_reserve(&reader, 99, &to), 5);
     assert_int_equal(frame_budget_used(budget), frame_charge(5));
     assert_true(relay_reader_is_inside(&reader));
-    memcpy(to, "hello", 5);
+    memcpy(to, (const uint8_t[]){'h', 'e', 'l', 'l', 'o'}, 5);
     assert_int_equal(relay_reader_commit(&reader, 5, &frame), STATUS_OK);
     assert_memory_equal(frame_bytes(frame), "hello", 5);
     frame_unref(frame);
