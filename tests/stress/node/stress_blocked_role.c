@@ -3,7 +3,7 @@
 /*
  * Each role blocked in turn under a budget of 16 MiB: the other stages take everything that is posted
  * meanwhile, far more than the budget holds, and grace periods end. SLUICE_BLOCK_SECONDS makes each
- * block last at least so long.
+ * block last at least so long, with the load in rounds spread over that time.
  */
 
 #include <stdlib.h>
@@ -16,13 +16,22 @@
 
 enum {
     MESSAGES = 250, /* of 150,000 bytes: 37 MB */
-    PACE = 16       /* messages on their way: 2.4 MB */
+    PACE = 16,      /* messages on their way: 2.4 MB */
+    ROUNDS_MAX = 16 /* what the memory archive then holds stays below its limit */
 };
 
 static uint64_t seconds_blocked(void)
 {
     const char *text = getenv("SLUICE_BLOCK_SECONDS");
     return text != NULL ? strtoull(text, NULL, 10) : 0;
+}
+
+static void rest(void)
+{
+    uint64_t ms = seconds_blocked() * 1000 / ROUNDS_MAX;
+    struct timespec pause = {.tv_sec = (time_t)(ms / 1000),
+            .tv_nsec = (long)(ms % 1000) * NANOSECONDS_PER_MILLISECOND};
+    nanosleep(&pause, NULL);
 }
 
 /* Messages that the stage of that role is done with, one way or the other. */
@@ -101,7 +110,8 @@ static void block_role(enum node_role role, bool is_on_disk)
     uint64_t posted = 0;
     do {
         posted = post_round(&fixture, role, posted);
-    } while (clock_monotonic_ns() < until && posted + MESSAGES < FIXTURE_MESSAGES_MAX);
+        rest();
+    } while (clock_monotonic_ns() < until);
     /* What is not stalled has lost nothing. */
     if (role != NODE_ROLE_EVENT) {
         assert_int_equal(node_fixture_count(&fixture, LEDGER_EVENT_OVER_SHARE), 0);
