@@ -124,7 +124,8 @@ static void a_peer_that_reads_nothing_costs_the_others_no_message(void **state)
         live_node_publish(&a, span_of(message, live_message(message, i, LARGE)));
         live_node_wait(&b, before + (i < 8 ? 0 : i - 8));
         /* 4 MiB and what one message is above */
-        assert_true(relay_held(network_relay(node_network(a.node))) * LARGE <= 8 * 1024 * 1024);
+        assert_true(
+                relay_held(network_relay(node_network(a.node))) * LARGE <= (size_t)8 * 1024 * 1024);
     }
     live_node_wait(&b, before + 600);
     live_node_wait_metric(&a, (enum metric)LEDGER_RELAY_OUT_QUEUE_FULL, 100);
@@ -240,7 +241,7 @@ static void frames_full_of_tiny_entries_cost_the_others_nothing(void **state)
     stranger_start(&honest, &plain, live.address);
     for (size_t i = 0; i < sizeof(entries) / sizeof(entries[0]); i++) {
         uint64_t before = live_node_metric(&live, METRIC_RPC_ENTRIES_OVER_CAP);
-        stranger_say(&hostile, full_of(rpc, 200 * 1024, entries[i]));
+        stranger_say(&hostile, full_of(rpc, (size_t)200 * 1024, entries[i]));
         live_node_wait_metric(&live, METRIC_RPC_ENTRIES_OVER_CAP, before + 1);
         check_both_ways(&live, &honest);
     }
