@@ -121,6 +121,17 @@ static void expire_when_due(struct decode_worker *worker, uint64_t now_ns)
     worker->next_expiry_ns = has_more ? now_ns : now_ns + EXPIRY_PERIOD_NS;
 }
 
+/*
+ * What an io thread told before it posted a part is in the lane's events by the time the part is popped:
+ * a peer that joined, subscribed or grafted before the message came must be known when it is sent on.
+ */
+static void hear_before_part(struct decode_worker *worker)
+{
+    if (worker->relay != NULL && relay_lane_has_work(worker->relay)) {
+        (void)relay_lane_turn(worker->relay, worker->turn_ns);
+    }
+}
+
 /* Takes a batch of parts; what came of them is in *count. */
 static void take_parts(struct decode_worker *worker, struct turn_count *count)
 {
@@ -130,6 +141,7 @@ static void take_parts(struct decode_worker *worker, struct turn_count *count)
         if (part == NULL) {
             break;
         }
+        hear_before_part(worker);
         if (count->taken == 0) {
             /* Before the part is looked at: it may repeat what has just left the window. */
             expire_when_due(worker, part->received_monotonic_ns);

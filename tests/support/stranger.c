@@ -105,6 +105,9 @@ static void on_metadata_requested(void *context, struct exchange *exchange, stru
     (void)request;
     struct stranger *stranger = context;
     exchange_answer_copy(exchange, *stranger->options.metadata);
+    change_begin(stranger);
+    stranger->answered_count++;
+    change_end(stranger);
 }
 
 static void on_dialled(void *context, enum status status, uint64_t connection)
@@ -144,14 +147,22 @@ static void wait_until(
     while (!is_there(stranger, value) && result == 0) {
         result = pthread_cond_timedwait(&stranger->changed, &stranger->mutex, &end);
     }
+    if (result != 0) {
+        print_error(
+                "waited for %zu: %zu bytes received, stream %llu, connected %u, disconnected %u, "
+                "answered %u\n",
+                value, stranger->received_bytes, (unsigned long long)stranger->stream.stream,
+                stranger->connected_count, stranger->disconnected_count, stranger->answered_count);
+    }
     pthread_mutex_unlock(&stranger->mutex);
     assert_int_equal(result, 0);
 }
 
+/* A node that will have none of it may end the connection at once. */
 static bool has_stream(const struct stranger *stranger, size_t value)
 {
     (void)value;
-    return stranger->stream.stream != 0;
+    return stranger->stream.stream != 0 || stranger->disconnected_count > 0;
 }
 
 void stranger_start(
@@ -246,6 +257,16 @@ static bool is_disconnected(const struct stranger *stranger, size_t value)
 void stranger_wait_disconnected(struct stranger *stranger)
 {
     wait_until(stranger, is_disconnected, 0);
+}
+
+static bool has_answered(const struct stranger *stranger, size_t value)
+{
+    return stranger->answered_count >= value;
+}
+
+void stranger_wait_answered(struct stranger *stranger)
+{
+    wait_until(stranger, has_answered, 1);
 }
 
 static bool has_received(const struct stranger *stranger, size_t value)

@@ -35,9 +35,10 @@ struct stranger {
     unsigned connected_count;
     unsigned disconnected_count;
     size_t received_bytes;
+    unsigned answered_count; /* questions for its metadata */
 };
 
-/* Dials address; returns when the relay stream is agreed. Fails the test after a minute. */
+/* Dials address; returns when the relay stream is agreed or the connection ended. Fails the test after a minute. */
 void stranger_start(
         struct stranger *stranger, const struct stranger_options *options, const char *address);
 
@@ -53,5 +54,6 @@ void stranger_publish(struct stranger *stranger, const char *topic, struct span 
 
 void stranger_wait_disconnected(struct stranger *stranger);
 void stranger_wait_received(struct stranger *stranger, size_t bytes);
+void stranger_wait_answered(struct stranger *stranger); /* its metadata, at least once */
 size_t stranger_received(struct stranger *stranger);
 bool stranger_is_connected(struct stranger *stranger);
