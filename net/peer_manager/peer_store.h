@@ -23,6 +23,14 @@ enum {
     PEER_SHORT_MS = 60 * 1000 /* a connection that did not last so long was a failure, too */
 };
 
+/* How we came to know of a peer. */
+enum peer_origin {
+    PEER_ORIGIN_INBOUND,   /* it dialled us */
+    PEER_ORIGIN_STATIC,    /* an option names it */
+    PEER_ORIGIN_REQUESTED, /* somebody asked us to dial it */
+    PEER_ORIGIN_FILE       /* of an earlier run */
+};
+
 struct peer_record {
     struct peer_id id;
     struct multiaddr addresses[PEER_ADDRESSES_MAX]; /* with /p2p */
