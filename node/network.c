@@ -204,6 +204,7 @@ static enum status make_lightpush(struct network *network, const struct network_
             .message_bytes_max = settings->message_bytes_max,
             .connection_pushes_max = settings->connection_pushes_max,
             .pushes_max = settings->pushes_max,
+            .rate = settings->rates.of[RATE_LIGHTPUSH],
             .cluster_id = (uint16_t)settings->cluster_id,
             .network_shards = settings->network_shards};
     return settings->has_lightpush ? lightpush_create(&network->lightpush, &lightpush_options)
@@ -219,7 +220,9 @@ static enum status make_store(struct network *network, const struct network_sett
             .queries_max = settings->queries_max,
             .answer_bytes_max = settings->answer_bytes_max,
             .answers_bytes_max = settings->answers_bytes_max,
-            .timeout_ms = settings->query_timeout_ms};
+            .timeout_ms = settings->query_timeout_ms,
+            .rate = settings->rates.of[RATE_STORE],
+            .time_range_max_ns = settings->query_range_ms * NANOSECONDS_PER_MILLISECOND};
     if (!settings->has_store) {
         return STATUS_OK;
     }

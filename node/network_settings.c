@@ -12,7 +12,8 @@
 
 enum {
     RLN_CLUSTER = 1,
-    PORT_MAX = 65535
+    PORT_MAX = 65535,
+    RATE_TEXTS_MAX = 64
 };
 
 static enum status refuse(
@@ -310,6 +311,29 @@ static enum status read_limits(
     return STATUS_OK;
 }
 
+static enum status read_rates(
+        struct rate_limits *out, const struct options *options, struct node_error *error)
+{
+    static const char name[] = "rate-limit";
+    const char *texts[RATE_TEXTS_MAX];
+    size_t count = options_list_count(options, name);
+    size_t bad;
+    if (count == 0) {
+        rate_limits_default(out);
+        return STATUS_OK;
+    }
+    if (count > RATE_TEXTS_MAX) {
+        return refuse(error, name, "...", "is given too often");
+    }
+    for (size_t i = 0; i < count; i++) {
+        texts[i] = options_list_item(options, name, i);
+    }
+    enum status status = rate_limits_parse(out, texts, count, &bad);
+    return status == STATUS_OK ? status
+                               : refuse(error, name, texts[bad],
+                                         "is not [PROTOCOL:]REQUESTS/PERIOD, such as store:10/1s");
+}
+
 static void read_services(struct network_settings *out, const struct options *options)
 {
     out->network_shards = (uint16_t)options_number(options, "num-shards-in-network");
@@ -322,6 +346,7 @@ static void read_services(struct network_settings *out, const struct options *op
     out->answer_bytes_max = (size_t)options_number(options, "store-answer-limit");
     out->answers_bytes_max = (size_t)options_number(options, "store-answers-limit");
     out->query_timeout_ms = options_number(options, "store-query-timeout");
+    out->query_range_ms = options_number(options, "store-time-range");
 }
 
 enum status network_settings_read(
@@ -331,6 +356,9 @@ enum status network_settings_read(
     out->only_external = options_flag(options, "ext-multiaddr-only");
     read_services(out, options);
     enum status status = read_limits(out, options, error);
+    if (status == STATUS_OK) {
+        status = read_rates(&out->rates, options, error);
+    }
     if (status == STATUS_OK) {
         status = read_listeners(out, options, error);
     }

@@ -14,6 +14,7 @@
 #include "net/identity/multiaddr.h"
 #include "net/protocols/metadata.h"
 #include "net/switch/switch_options.h"
+#include "router/rate_limit.h"
 
 struct node_error;
 
@@ -53,6 +54,7 @@ struct network_settings {
     uint64_t message_age_max_ms;
 
     uint16_t network_shards; /* 0: static sharding */
+    struct rate_limits rates;
     bool has_lightpush;
     size_t pushes_max;
     size_t connection_pushes_max;
@@ -62,6 +64,7 @@ struct network_settings {
     size_t answer_bytes_max;
     size_t answers_bytes_max;
     uint64_t query_timeout_ms;
+    uint64_t query_range_ms;
 };
 
 /* On failure there is nothing to destroy. */

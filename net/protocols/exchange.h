@@ -13,13 +13,17 @@
 #include <stdint.h>
 
 #include "base/attributes.h"
+#include "base/metrics.h"
 #include "base/span.h"
 #include "base/status.h"
 #include "net/switch/switch.h"
+#include "router/rate_limit.h"
 
 enum {
     EXCHANGE_TIMEOUT_MS = 30 * 1000,
-    EXCHANGE_INBOUND_MAX = 64
+    EXCHANGE_INBOUND_MAX = 64,
+    EXCHANGE_BEGINNING_MAX = 2048,         /* of a declined request, for what names it */
+    EXCHANGE_EXCESS_MAX = 16 * 1024 * 1024 /* of a declined request's rest, before a reset */
 };
 
 /* A request that waits for its answer, gone after exchange_answer, _refuse or `abandoned`. */
@@ -43,18 +47,33 @@ struct exchange_body {
     void *context;
 };
 
+/* How many requests a peer may make, and where all are counted. */
+struct exchange_limit {
+    struct rate_limiter *BORROWED limiter; /* NULL: as many as it likes */
+    enum metric served;
+    enum metric rejected; /* for the rate */
+};
+
 struct exchange_server {
     const char *id;
-    size_t request_max;    /* bytes; longer ones reset the stream */
+    size_t request_max;    /* bytes; longer ones are declined */
     unsigned inbound_max;  /* streams of a connection; 0: EXCHANGE_INBOUND_MAX */
     unsigned outbound_max; /* our own calls to a peer at a time; 0: the switch's default */
     /* From the first byte of the request to its last, then for the answer, then for the peer to take
      * it; 0: EXCHANGE_TIMEOUT_MS. */
     uint64_t timeout_ms;
     const struct exchange_memory *memory; /* NULL: the exchange's own */
+    const struct exchange_limit *limit;   /* NULL: none, and not counted */
 
     /* Answers now or later; request is valid until then. */
     void (*requested)(void *context, struct exchange *exchange, struct span request);
+    /*
+     * In place of requested, before the request is read: STATUS_TOO_LARGE (request_max) or
+     * STATUS_LIMIT_REACHED (the rate). beginning is at most EXCHANGE_BEGINNING_MAX bytes of it; what
+     * follows is thrown away. Answers at once, with exchange_answer_copy. NULL: the stream is reset.
+     */
+    void (*declined)(
+            void *context, struct exchange *exchange, enum status reason, struct span beginning);
     /* The stream is gone before it was answered. May be NULL. */
     void (*abandoned)(void *context, struct exchange *exchange);
     void *context;

@@ -2,6 +2,7 @@
 #include <assert.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/memory.h"
 #include "net/protocols/exchange_private.h"
 #include "net/protocols/prefixed_reader.h"
@@ -13,7 +14,10 @@ struct exchange {
     void *context;
     void *place; /* of server->memory; NULL: the reader's own */
     struct exchange_body body;
-    bool is_requested; /* and not answered yet */
+    enum status declined; /* why it is not taken */
+    size_t excess;        /* bytes that follow what was read of a declined request */
+    size_t skipped;       /* of them */
+    bool is_requested;    /* and not answered yet */
     bool has_body;
     bool is_body_over;
 };
@@ -37,7 +41,8 @@ static enum status on_opened(struct stream *stream)
     }
     exchange->server = server;
     exchange->stream = stream;
-    prefixed_reader_init(&exchange->reader, server->request_max);
+    prefixed_reader_init(
+            &exchange->reader, server->declined != NULL ? SIZE_MAX : server->request_max);
     /* No timeout yet: clients open streams ahead and use them later. */
     return STATUS_OK;
 }
@@ -45,15 +50,49 @@ static enum status on_opened(struct stream *stream)
 static size_t on_reserve(struct stream *stream, size_t wanted, uint8_t **to)
 {
     struct exchange *exchange = stream_context(stream);
+    if (exchange->excess > 0 && prefixed_reader_is_done(&exchange->reader)) {
+        *to = exchange->reader.message;
+        return exchange->reader.capacity;
+    }
     return prefixed_reader_reserve(&exchange->reader, wanted, to);
 }
 
-/* The length is known: where the request goes. */
+/* Counted or refused in one look at a table: no log line, or a flood would fill the disk. */
+static bool is_within_rate(const struct exchange *exchange)
+{
+    const struct exchange_limit *limit = exchange->server->limit;
+    if (limit == NULL) {
+        return true;
+    }
+    const struct peer_id *peer = connection_peer(stream_connection(exchange->stream));
+    bool is_within = rate_limiter_admit(limit->limiter, peer_id_span(peer), clock_monotonic_ns());
+    metrics_add(is_within ? limit->served : limit->rejected, 1);
+    return is_within;
+}
+
+static enum status judge_request(const struct exchange *exchange)
+{
+    if (!is_within_rate(exchange)) {
+        return STATUS_LIMIT_REACHED;
+    }
+    return exchange->reader.length > exchange->server->request_max ? STATUS_TOO_LARGE : STATUS_OK;
+}
+
+/* The length is known: whether the request is taken, and where it goes. */
 static void place_request(struct exchange *exchange)
 {
     const struct exchange_memory *memory = exchange->server->memory;
-    if (memory == NULL || exchange->place != NULL ||
-            !prefixed_reader_is_unplaced(&exchange->reader)) {
+    size_t length = exchange->reader.length;
+    exchange->declined = judge_request(exchange);
+    if (exchange->reader.length == 0) {
+        return;
+    }
+    if (exchange->declined != STATUS_OK) {
+        prefixed_reader_cut(&exchange->reader, EXCHANGE_BEGINNING_MAX);
+        exchange->excess = length - exchange->reader.length;
+        return;
+    }
+    if (memory == NULL) {
         return;
     }
     exchange->place = memory->create(memory->context, exchange->reader.length);
@@ -62,26 +101,56 @@ static void place_request(struct exchange *exchange)
     }
 }
 
+static void take_request(struct exchange *exchange)
+{
+    const struct exchange_server *server = exchange->server;
+    struct span request = prefixed_reader_message(&exchange->reader);
+    exchange->is_requested = true;
+    if (exchange->declined == STATUS_OK) {
+        server->requested(server->context, exchange, request);
+    } else if (server->declined != NULL) {
+        server->declined(server->context, exchange, exchange->declined, request);
+    } else {
+        exchange_refuse(exchange, exchange->declined);
+    }
+}
+
+/* The answer is on its way; who sends on without end does not get away with it. */
+static void skip_excess(struct exchange *exchange, size_t n)
+{
+    size_t skipped = n < exchange->excess ? n : exchange->excess;
+    exchange->excess -= skipped;
+    exchange->skipped += skipped;
+    if (exchange->skipped > EXCHANGE_EXCESS_MAX) {
+        stream_reset(exchange->stream, STATUS_TOO_LARGE);
+    }
+}
+
 static void on_commit(struct stream *stream, size_t n)
 {
     struct exchange *exchange = stream_context(stream);
     bool is_first = exchange->reader.header_length == 0;
+    bool had_length = exchange->reader.has_length;
     stream_consumed(stream, n);
+    if (prefixed_reader_is_done(&exchange->reader)) {
+        skip_excess(exchange, n);
+        return;
+    }
     enum status status = prefixed_reader_commit(&exchange->reader, n);
     if (status != STATUS_OK) {
         stream_reset(stream, status);
         return;
     }
-    place_request(exchange);
+    if (!had_length && exchange->reader.has_length) {
+        place_request(exchange);
+    }
     bool is_done = prefixed_reader_is_done(&exchange->reader);
     if (is_first || is_done) {
         /* Once for the whole request, however slowly it trickles in, and once for its answer. */
         stream_set_timeout(stream, timeout_of(exchange->server));
     }
     if (is_done) {
-        exchange->is_requested = true;
-        exchange->server->requested(
-                exchange->server->context, exchange, prefixed_reader_message(&exchange->reader));
+        take_request(exchange);
     }
 }
 

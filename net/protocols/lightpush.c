@@ -21,6 +21,7 @@ enum {
 struct entrance {
     struct lightpush *lightpush;
     enum lightpush_version version;
+    struct exchange_limit limit;
     struct exchange_server server;
 };
 
@@ -327,6 +328,25 @@ static void on_requested(void *context, struct exchange *exchange, struct span b
     }
 }
 
+/* The request id comes first as a rule; where it does not, or is cut, the answer has none. */
+static void on_declined(
+        void *context, struct exchange *exchange, enum status reason, struct span beginning)
+{
+    const struct entrance *entrance = context;
+    struct lightpush_request request;
+    struct fault fault = fault_of(LEDGER_INTAKE_TOO_LARGE);
+    /* What is cut is not complete; what was read before the cut is all that is wanted. */
+    enum status status = lightpush_request_read(&request, beginning, entrance->version);
+    (void)status;
+    if (reason == STATUS_LIMIT_REACHED) {
+        fault = (struct fault){SERVICE_TOO_MANY_REQUESTS,
+                entrance->version == LIGHTPUSH_V3 ? "Request rejected due to too many requests"
+                                                  : "TOO_MANY_REQUESTS"};
+    }
+    metrics_add(METRIC_LIGHTPUSH_REQUESTS, 1);
+    answer(exchange, entrance->version, request.request_id, &fault, NULL);
+}
+
 static void on_abandoned(void *context, struct exchange *exchange)
 {
     (void)context;
@@ -336,12 +356,22 @@ static void on_abandoned(void *context, struct exchange *exchange)
 static enum status open_entrance(struct lightpush *lightpush, struct entrance *entrance,
         enum lightpush_version version, const char *id)
 {
+    bool is_v3 = version == LIGHTPUSH_V3;
     entrance->lightpush = lightpush;
     entrance->version = version;
+    entrance->limit = (struct exchange_limit){
+            .served = is_v3 ? METRIC_LIGHTPUSH_SERVED : METRIC_LEGACY_LIGHTPUSH_SERVED,
+            .rejected = is_v3 ? METRIC_LIGHTPUSH_REJECTED : METRIC_LEGACY_LIGHTPUSH_REJECTED};
+    enum status status = rate_limiter_create(&entrance->limit.limiter, lightpush->options.rate);
+    if (status != STATUS_OK) {
+        return status;
+    }
     entrance->server = (struct exchange_server){.id = id,
             .request_max = lightpush->options.message_bytes_max + REQUEST_OVERHEAD_MAX,
             .memory = &lightpush->memory,
+            .limit = &entrance->limit,
             .requested = on_requested,
+            .declined = on_declined,
             .abandoned = on_abandoned,
             .context = entrance};
     return exchange_serve(lightpush->options.net_switch, &entrance->server);
@@ -367,7 +397,7 @@ enum status lightpush_create(struct lightpush **out, const struct lightpush_opti
                 lightpush, &lightpush->legacy, LIGHTPUSH_LEGACY, LIGHTPUSH_LEGACY_PROTOCOL_ID);
     }
     if (status != STATUS_OK) {
-        memory_free(lightpush);
+        lightpush_destroy(&lightpush);
         return status;
     }
     *out = lightpush;
@@ -376,7 +406,12 @@ enum status lightpush_create(struct lightpush **out, const struct lightpush_opti
 
 void lightpush_destroy(struct lightpush **lightpush)
 {
-    assert(*lightpush == NULL || lightpush_pending(*lightpush) == 0);
+    if (*lightpush == NULL) {
+        return;
+    }
+    assert(lightpush_pending(*lightpush) == 0);
+    rate_limiter_destroy(&(*lightpush)->v3.limit.limiter);
+    rate_limiter_destroy(&(*lightpush)->legacy.limit.limiter);
     memory_free(*lightpush);
     *lightpush = NULL;
 }

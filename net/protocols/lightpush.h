@@ -7,11 +7,11 @@
  *
  *   200   on its way to relay_peer_count peers
  *   400   malformed request, no request id, no message, or an empty pubsub topic
- *   413   larger than a message may be
+ *   413   larger than a message may be, or the whole request larger than one with such a message
  *   420   a message that the network does not take, or that was seen before; no pubsub topic and none
  *         to be had from the content topic
  *   421   a pubsub topic that this node takes no part in
- *   429   the peer has as many pushes under way as it may have
+ *   429   the peer has made as many requests as it may, or has as many pushes under way
  *   503   no memory, or too many pushes in all
  *   505   nobody to relay to; kept in the archive and given to subscribers all the same
  *
@@ -29,6 +29,7 @@
 #include "queues/frame_budget.h"
 #include "router/intake.h"
 #include "router/lane.h"
+#include "router/rate_limit.h"
 
 struct lightpush;
 
@@ -39,6 +40,7 @@ struct lightpush_options {
     size_t message_bytes_max;
     size_t connection_pushes_max; /* under way at a time, of one connection */
     size_t pushes_max;            /* of all */
+    struct rate_limit rate;       /* of one peer, for each of the two protocols */
     uint16_t cluster_id;
     uint16_t network_shards; /* for autosharding; 0: a request names its topic */
 };

@@ -40,6 +40,12 @@ static size_t min_size(size_t a, size_t b)
     return a < b ? a : b;
 }
 
+void prefixed_reader_cut(struct prefixed_reader *reader, size_t kept)
+{
+    assert(prefixed_reader_is_unplaced(reader));
+    reader->length = min_size(reader->length, kept);
+}
+
 /* A peer that names a length has to send bytes before it costs memory. */
 static bool make_room(struct prefixed_reader *reader)
 {

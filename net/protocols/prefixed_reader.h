@@ -39,6 +39,9 @@ bool prefixed_reader_is_unplaced(const struct prefixed_reader *reader);
 /* Has the message read to memory of the caller's, with room for all of it. Only while unplaced. */
 void prefixed_reader_place(struct prefixed_reader *reader, uint8_t *message);
 
+/* Has the message end after at most kept bytes. Only while unplaced. */
+void prefixed_reader_cut(struct prefixed_reader *reader, size_t kept);
+
 /* Where the next bytes go, never beyond the message; 0 when it is complete or there is no memory. */
 size_t prefixed_reader_reserve(struct prefixed_reader *reader, size_t wanted, uint8_t **to);
 

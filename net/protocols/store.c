@@ -15,6 +15,7 @@
 
 struct store {
     struct store_options options;
+    struct exchange_limit limit;
     struct exchange_server server;
     struct exchange_jobs jobs;
     atomic_size_t answers_bytes;
@@ -237,8 +238,22 @@ static struct query_job *make_job(struct store *store, struct span request)
     return job;
 }
 
+/* Whether the query is about more time than one may be. Without an end it goes on until now. */
+static bool is_too_long(const struct store *store, const struct archive_query *query)
+{
+    uint64_t max_ns = store->options.time_range_max_ns;
+    int64_t end_ns = query->has_time_end ? query->time_end_ns : clock_wall_ns();
+    if (max_ns == 0 || query->hash_count > 0) {
+        return false;
+    }
+    return !query->has_time_start ||
+           (end_ns > query->time_start_ns &&
+                   (uint64_t)end_ns - (uint64_t)query->time_start_ns > max_ns);
+}
+
 /* NULL: it may be carried out. */
-static const char *find_fault(const struct store_request *request, enum status read)
+static const char *find_fault(
+        const struct store *store, const struct store_request *request, enum status read)
 {
     const struct archive_query *query = &request->query;
     if (read == STATUS_LIMIT_REACHED) {
@@ -252,6 +267,9 @@ static const char *find_fault(const struct store_request *request, enum status r
     }
     if (query->has_time_start && query->has_time_end && query->time_start_ns > query->time_end_ns) {
         return "time_start is after time_end";
+    }
+    if (is_too_long(store, query)) {
+        return "time range is too long";
     }
     return NULL;
 }
@@ -284,7 +302,7 @@ static void on_requested(void *context, struct exchange *exchange, struct span r
         return;
     }
     enum status status = store_request_read(&job->request, span_of(job->bytes, request.length));
-    const char *fault = find_fault(&job->request, status);
+    const char *fault = find_fault(store, &job->request, status);
     if (job->request.query.hash_count > 0) {
         /* js-waku names it even then. A hash has the topic in it. */
         job->request.query.pubsub_topic = span_of(NULL, 0);
@@ -297,6 +315,17 @@ static void on_requested(void *context, struct exchange *exchange, struct span r
     answer_code(exchange, job->request.request_id,
             is_ours ? SERVICE_UNAVAILABLE : SERVICE_BAD_REQUEST, fault);
     free_job(job);
+}
+
+/* The request id comes first as a rule; where it does not, or is cut, the answer has none. */
+static void on_declined(
+        void *context, struct exchange *exchange, enum status reason, struct span beginning)
+{
+    bool is_rate = reason == STATUS_LIMIT_REACHED;
+    (void)context;
+    answer_code(exchange, store_request_id_of(beginning),
+            is_rate ? SERVICE_TOO_MANY_REQUESTS : SERVICE_BAD_REQUEST,
+            is_rate ? "TOO_MANY_REQUESTS" : "request is too large");
 }
 
 static void on_abandoned(void *context, struct exchange *exchange)
@@ -314,14 +343,21 @@ enum status store_create(struct store **out, const struct store_options *options
     store->options = *options;
     store->jobs.connection_max = options->connection_queries_max;
     store->jobs.max = options->queries_max;
+    store->limit = (struct exchange_limit){
+            .served = METRIC_STORE_SERVED, .rejected = METRIC_STORE_REJECTED};
     store->server = (struct exchange_server){.id = STORE_PROTOCOL_ID,
             .request_max = STORE_REQUEST_MAX,
+            .limit = &store->limit,
             .requested = on_requested,
+            .declined = on_declined,
             .abandoned = on_abandoned,
             .context = store};
-    enum status status = exchange_serve(options->net_switch, &store->server);
+    enum status status = rate_limiter_create(&store->limit.limiter, options->rate);
+    if (status == STATUS_OK) {
+        status = exchange_serve(options->net_switch, &store->server);
+    }
     if (status != STATUS_OK) {
-        memory_free(store);
+        store_destroy(&store);
         return status;
     }
     *out = store;
@@ -330,7 +366,11 @@ enum status store_create(struct store **out, const struct store_options *options
 
 void store_destroy(struct store **store)
 {
-    assert(*store == NULL || store_pending(*store) == 0);
+    if (*store == NULL) {
+        return;
+    }
+    assert(store_pending(*store) == 0);
+    rate_limiter_destroy(&(*store)->limit.limiter);
     memory_free(*store);
     *store = NULL;
 }

@@ -114,6 +114,18 @@ enum status store_request_read(struct store_request *out, struct span message)
     return out->request_id.length <= STORE_REQUEST_ID_MAX ? status : STATUS_LIMIT_REACHED;
 }
 
+struct span store_request_id_of(struct span beginning)
+{
+    struct span request_id = span_of(NULL, 0);
+    struct wire_field field;
+    while (beginning.length > 0 && wire_next(&field, &beginning) == STATUS_OK) {
+        if (field.tag == REQUEST_ID) {
+            request_id = field.bytes;
+        }
+    }
+    return request_id;
+}
+
 void store_request_fini(struct store_request *request)
 {
     memory_free(request->lists);

@@ -41,6 +41,9 @@ struct store_request {
 MUST_USE enum status store_request_read(struct store_request *out, struct span message);
 void store_request_fini(struct store_request *request);
 
+/* The request id in the bytes that a request begins with; empty when it is not among them. */
+struct span store_request_id_of(struct span beginning);
+
 /* *out is the caller's, from base/memory.h. */
 MUST_USE enum status store_request_write(
         uint8_t **out, size_t *length, const struct store_request *request);

@@ -23,6 +23,9 @@ enum {
 struct serving {
     size_t requests;
     size_t abandoned;
+    size_t declined;
+    enum status reason; /* of the last one declined */
+    size_t beginning;
     struct exchange *kept; /* answered later */
     bool keeps;
     bool refuses;
@@ -44,6 +47,16 @@ static void on_requested(void *context, struct exchange *exchange, struct span r
     } else {
         exchange_answer_copy(exchange, request);
     }
+}
+
+static void on_declined(
+        void *context, struct exchange *exchange, enum status reason, struct span beginning)
+{
+    struct serving *serving = context;
+    serving->declined++;
+    serving->reason = reason;
+    serving->beginning = beginning.length;
+    exchange_answer_copy(exchange, span_of_text("no"));
 }
 
 static void on_abandoned(void *context, struct exchange *exchange)
@@ -160,6 +173,130 @@ static void a_request_above_the_limit_resets_its_stream_only(void **state)
     assert_int_not_equal(asking.status, STATUS_OK);
     assert_int_equal(pair.serving.requests, 0);
     ask_and_wait(&pair, &asking, REQUEST_MAX);
+    assert_int_equal(asking.status, STATUS_OK);
+    test_nodes_fini(pair.nodes, 2);
+}
+
+static void ask_for_refusal(struct pair *pair, size_t bytes, enum status reason, size_t beginning)
+{
+    struct asking asking;
+    size_t before = pair->serving.declined;
+    ask_and_wait(pair, &asking, bytes);
+    assert_int_equal(asking.status, STATUS_OK);
+    assert_int_equal(asking.length, 2);
+    assert_int_equal(pair->serving.declined, before + 1);
+    assert_int_equal(pair->serving.reason, reason);
+    assert_int_equal(pair->serving.beginning, beginning);
+}
+
+static void a_request_above_the_limit_is_answered_where_the_service_says_why(void **state)
+{
+    (void)state;
+    struct pair pair;
+    struct asking asking;
+    init_nodes(&pair);
+    pair.server.declined = on_declined;
+    test_nodes_connect(&pair.a, &pair.b);
+    for (size_t i = 0; i < 300; i++) { /* more than there may be streams */
+        ask_for_refusal(&pair, REQUEST_MAX + 1, STATUS_TOO_LARGE, REQUEST_MAX + 1);
+    }
+    ask_for_refusal(&pair, ANSWER_MAX, STATUS_TOO_LARGE, EXCHANGE_BEGINNING_MAX);
+    assert_int_equal(pair.serving.requests, 0);
+    ask_and_wait(&pair, &asking, REQUEST_MAX);
+    assert_int_equal(asking.status, STATUS_OK);
+    assert_int_equal(asking.length, REQUEST_MAX);
+    assert_int_equal(pair.serving.requests, 1);
+    test_nodes_run(pair.nodes, 2, has_one_stream_less, &pair);
+    assert_int_equal(pair.b.disconnected, 0);
+    test_nodes_fini(pair.nodes, 2);
+}
+
+/* The period is so long that nothing comes back during the test. */
+static void requests_beyond_the_rate_are_declined_and_counted(void **state)
+{
+    (void)state;
+    struct pair pair;
+    struct asking asking;
+    struct exchange_limit limit = {
+            .served = METRIC_STORE_SERVED, .rejected = METRIC_STORE_REJECTED};
+    struct rate_limit rate = {.volume = 2, .period_ns = 3600ULL * NANOSECONDS_PER_SECOND};
+    uint64_t served = count_of(METRIC_STORE_SERVED);
+    uint64_t rejected = count_of(METRIC_STORE_REJECTED);
+    assert_int_equal(rate_limiter_create(&limit.limiter, rate), STATUS_OK);
+    init_nodes(&pair);
+    pair.server.declined = on_declined;
+    pair.server.limit = &limit;
+    test_nodes_connect(&pair.a, &pair.b);
+    ask_and_wait(&pair, &asking, 10);
+    ask_and_wait(&pair, &asking, 0);
+    assert_int_equal(pair.serving.requests, 2);
+    ask_for_refusal(&pair, 10, STATUS_LIMIT_REACHED, 10);
+    ask_for_refusal(&pair, 0, STATUS_LIMIT_REACHED, 0);
+    ask_for_refusal(&pair, ANSWER_MAX, STATUS_LIMIT_REACHED, EXCHANGE_BEGINNING_MAX);
+    assert_int_equal(pair.serving.requests, 2);
+    assert_int_equal(count_of(METRIC_STORE_SERVED), served + 2);
+    assert_int_equal(count_of(METRIC_STORE_REJECTED), rejected + 3);
+    test_nodes_run(pair.nodes, 2, has_one_stream_less, &pair);
+    test_nodes_fini(pair.nodes, 2);
+    rate_limiter_destroy(&limit.limiter);
+}
+
+/* Names a length without end and goes on sending. */
+struct endless {
+    struct stream *stream;
+    bool is_closed;
+};
+
+static uint8_t endless_head[] = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f};
+
+static void send_more(struct stream *stream)
+{
+    while (stream_queued(stream) < ANSWER_MAX) {
+        struct muxer_piece piece = {.bytes = span_of(large, ANSWER_MAX)};
+        if (stream_write(stream, &piece, 1) != STATUS_OK) {
+            return;
+        }
+    }
+}
+
+static enum status on_endless_opened(struct stream *stream)
+{
+    enum status status = stream_write_copy(stream, span_of(endless_head, sizeof(endless_head)));
+    send_more(stream);
+    return status;
+}
+
+static void on_endless_closed(struct stream *stream, enum status reason)
+{
+    struct endless *endless = stream_context(stream);
+    assert_int_equal(reason, STATUS_RESET);
+    endless->is_closed = true;
+}
+
+static bool is_endless_closed(void *context)
+{
+    const struct endless *endless = context;
+    return endless->is_closed;
+}
+
+static void a_request_without_end_is_answered_and_ended(void **state)
+{
+    static const struct stream_events events = {
+            .opened = on_endless_opened, .writable = send_more, .closed = on_endless_closed};
+    (void)state;
+    struct pair pair;
+    struct asking asking;
+    struct endless endless = {.is_closed = false};
+    struct stream_request request = {
+            .protocols = ids, .protocol_count = 1, .events = &events, .context = &endless};
+    init_nodes(&pair);
+    pair.server.declined = on_declined;
+    test_nodes_connect(&pair.a, &pair.b);
+    assert_int_equal(connection_open_stream(pair.a.last_connection, &request, NULL), STATUS_OK);
+    io_loop_wake(pair.a.loop);
+    test_nodes_run(pair.nodes, 2, is_endless_closed, &endless);
+    assert_int_equal(pair.serving.declined, 1);
+    ask_and_wait(&pair, &asking, 1);
     assert_int_equal(asking.status, STATUS_OK);
     test_nodes_fini(pair.nodes, 2);
 }
@@ -419,6 +556,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
             cmocka_unit_test(requests_are_answered_and_their_streams_end),
             cmocka_unit_test(a_request_above_the_limit_resets_its_stream_only),
+            cmocka_unit_test(a_request_above_the_limit_is_answered_where_the_service_says_why),
+            cmocka_unit_test(requests_beyond_the_rate_are_declined_and_counted),
+            cmocka_unit_test(a_request_without_end_is_answered_and_ended),
             cmocka_unit_test(an_answer_above_the_limit_is_refused),
             cmocka_unit_test(a_refused_request_fails_for_the_one_who_asked),
             cmocka_unit_test(an_answer_may_come_later),

@@ -72,7 +72,7 @@ static void run_lane(struct service *service)
     }
 }
 
-static void init(struct service *service, uint16_t network_shards)
+static void init_with_rate(struct service *service, uint16_t network_shards, struct rate_limit rate)
 {
     memset(service, 0, sizeof(*service));
     struct topic_registry_options topics = {.max_topics = 4, .lane_count = 1};
@@ -96,9 +96,15 @@ static void init(struct service *service, uint16_t network_shards)
             .connection_pushes_max = PUSHES_MAX,
             .pushes_max = 100,
             .cluster_id = 16,
-            .network_shards = network_shards};
+            .network_shards = network_shards,
+            .rate = rate};
     assert_int_equal(lightpush_create(&service->lightpush, &options), STATUS_OK);
     test_nodes_connect(&service->client, &service->server);
+}
+
+static void init(struct service *service, uint16_t network_shards)
+{
+    init_with_rate(service, network_shards, (struct rate_limit){0});
 }
 
 static bool is_idle(void *context)
@@ -204,6 +210,8 @@ static uint32_t code_of(struct service *service, const Wire__LightpushRequest *r
     return code;
 }
 
+static bool legacy_success(struct service *service, char *topic, bool has_request);
+
 static void every_missing_or_wrong_field_has_its_code(void **state)
 {
     (void)state;
@@ -272,6 +280,71 @@ static void the_verdict_of_the_lane_is_the_code(void **state)
     assert_int_equal(code_of(&service, &request), 505);
     service.peer_count = 1;
     assert_int_equal(code_of(&service, &request), 200);
+    fini(&service);
+}
+
+/* By every path of both protocols, from what is just too large to what no stream would read. */
+static void what_is_too_large_is_said_to_be_and_the_connection_stays(void **state)
+{
+    (void)state;
+    static const size_t sizes[] = {
+            MESSAGE_MAX + 1, MESSAGE_MAX + 64 * 1024 - 64, MESSAGE_MAX + 64 * 1024, 4000000};
+    static uint8_t bytes[4000000 + 1024];
+    static uint8_t large[4000000];
+    struct service service;
+    struct asking asking;
+    Wire__LightpushRequest request = good_request();
+    Wire__LegacyLightpushRequest inner = WIRE__LEGACY_LIGHTPUSH_REQUEST__INIT;
+    Wire__LegacyLightpushRpc rpc = WIRE__LEGACY_LIGHTPUSH_RPC__INIT;
+    init(&service, 0);
+    for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+        request.message = (ProtobufCBinaryData){.data = large, .len = sizes[i]};
+        size_t length = wire__lightpush_request__pack(&request, bytes);
+        ask_bytes(&service, &asking, LIGHTPUSH_V3, span_of(bytes, length));
+        Wire__LightpushResponse *response = wait_answer(&service, &asking);
+        assert_int_equal(response->status_code, 413);
+        assert_string_equal(response->request_id, id);
+        wire__lightpush_response__free_unpacked(response, NULL);
+
+        rpc.request_id = id;
+        rpc.request = &inner;
+        inner.pubsub_topic = pubsub_topic;
+        inner.has_message = 1;
+        inner.message = request.message;
+        length = wire__legacy_lightpush_rpc__pack(&rpc, bytes);
+        ask_bytes(&service, &asking, LIGHTPUSH_LEGACY, span_of(bytes, length));
+        service.awaited = &asking;
+        test_nodes_run(service.nodes, 2, is_answered, &service);
+        Wire__LegacyLightpushRpc *answer =
+                wire__legacy_lightpush_rpc__unpack(NULL, asking.length, asking.bytes);
+        assert_non_null(answer);
+        assert_string_equal(answer->request_id, id);
+        assert_false(answer->response->is_success);
+        assert_string_equal(answer->response->info, "message is too large");
+        wire__legacy_lightpush_rpc__free_unpacked(answer, NULL);
+    }
+    assert_int_equal(service.taken, 0);
+    request = good_request();
+    assert_int_equal(code_of(&service, &request), 200);
+    assert_int_equal(service.server.disconnected, 0);
+    fini(&service);
+}
+
+static void more_requests_than_the_rate_are_refused_with_429(void **state)
+{
+    (void)state;
+    struct service service;
+    struct rate_limit rate = {.volume = 3, .period_ns = UINT64_C(3600000000000)};
+    Wire__LightpushRequest request = good_request();
+    init_with_rate(&service, 0, rate);
+    for (size_t i = 0; i < 3; i++) {
+        assert_int_equal(code_of(&service, &request), 200);
+    }
+    for (size_t i = 0; i < 100; i++) {
+        assert_int_equal(code_of(&service, &request), 429);
+    }
+    assert_int_equal(service.taken, 3);
+    assert_true(legacy_success(&service, pubsub_topic, true)); /* a protocol of its own */
     fini(&service);
 }
 
@@ -454,6 +527,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
             cmocka_unit_test(every_missing_or_wrong_field_has_its_code),
             cmocka_unit_test(the_verdict_of_the_lane_is_the_code),
+            cmocka_unit_test(what_is_too_large_is_said_to_be_and_the_connection_stays),
+            cmocka_unit_test(more_requests_than_the_rate_are_refused_with_429),
             cmocka_unit_test(without_a_pubsub_topic_the_content_topic_names_the_shard),
             cmocka_unit_test(bytes_that_are_no_request_are_refused_with_400),
             cmocka_unit_test(the_legacy_protocol_succeeds_only_when_somebody_got_it),

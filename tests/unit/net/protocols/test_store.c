@@ -56,17 +56,16 @@ static void run_queries(struct service *service)
     }
 }
 
+static const struct store_options good_limits = {.connection_queries_max = 4,
+        .queries_max = 6,
+        .answer_bytes_max = 4 * 1024 * 1024,
+        .answers_bytes_max = 64 * 1024 * 1024,
+        .timeout_ms = 60 * 1000};
+
 static void init(struct service *service, const char *kind, const struct store_options *limits)
 {
     memset(service, 0, sizeof(*service));
-    struct store_options options = {.connection_queries_max = 4,
-            .queries_max = 6,
-            .answer_bytes_max = 4 * 1024 * 1024,
-            .answers_bytes_max = 64 * 1024 * 1024,
-            .timeout_ms = 60 * 1000};
-    if (limits != NULL) {
-        options = *limits;
-    }
+    struct store_options options = limits != NULL ? *limits : good_limits;
     fixture_open(&service->fixture, kind, NULL);
     assert_int_equal(inbox_create(&service->jobs), STATUS_OK);
     service->nodes[0] = &service->client;
@@ -262,6 +261,81 @@ static void bytes_that_are_no_request_are_refused_with_400(void **state)
     Wire__StoreQueryResponse *response = wait_answer(&service, &asking);
     assert_int_equal(response->status_code, 200);
     wire__store_query_response__free_unpacked(response, NULL);
+    fini(&service);
+}
+
+static void a_request_that_is_too_large_is_refused_with_400(void **state)
+{
+    (void)state;
+    static uint8_t bytes[3 * STORE_REQUEST_MAX] = {0x0a, 7, 'r', 'e', 'q', 'u', 'e', 's', 't'};
+    static const size_t sizes[] = {STORE_REQUEST_MAX, STORE_REQUEST_MAX + 1, 3 * STORE_REQUEST_MAX};
+    struct service service;
+    struct asking asking;
+    init(&service, "memory", NULL);
+    for (size_t i = 9; i + 1 < sizeof(bytes); i += 2) {
+        bytes[i] = 0x5a; /* a million content topics of no bytes */
+    }
+    for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+        ask_bytes(&service, &asking, span_of(bytes, sizes[i]));
+        Wire__StoreQueryResponse *response = wait_answer(&service, &asking);
+        assert_int_equal(response->status_code, 400);
+        if (i > 0) { /* the first one is read, and malformed at its end */
+            assert_string_equal(response->request_id, "request");
+            assert_string_equal(response->status_desc, "request is too large");
+        }
+        wire__store_query_response__free_unpacked(response, NULL);
+    }
+    Wire__StoreQueryRequest request = request_of_all();
+    assert_int_equal(code_of(&service, &request), 200);
+    assert_int_equal(service.server.disconnected, 0);
+    fini(&service);
+}
+
+static void more_requests_than_the_rate_are_refused_with_429(void **state)
+{
+    (void)state;
+    struct service service;
+    struct store_options limits = good_limits;
+    Wire__StoreQueryRequest request = request_of_all();
+    limits.rate = (struct rate_limit){.volume = 2, .period_ns = UINT64_C(3600000000000)};
+    init(&service, "memory", &limits);
+    assert_int_equal(code_of(&service, &request), 200);
+    assert_int_equal(code_of(&service, &request), 200);
+    for (size_t i = 0; i < 100; i++) {
+        assert_int_equal(code_of(&service, &request), 429);
+    }
+    fini(&service);
+}
+
+static void a_query_over_a_longer_time_than_allowed_is_refused_with_400(void **state)
+{
+    (void)state;
+    struct service service;
+    struct store_options limits = good_limits;
+    Wire__StoreQueryRequest request = request_of_all();
+    limits.time_range_max_ns = 1000;
+    init(&service, "memory", &limits);
+    fill(&service, 3, 8);
+    assert_int_equal(code_of(&service, &request), 400); /* from the beginning until now */
+    request.has_time_start = 1;
+    request.time_start = first_ns;
+    assert_int_equal(code_of(&service, &request), 400); /* until now */
+    request.has_time_end = 1;
+    request.time_end = first_ns + 1000;
+    assert_int_equal(code_of(&service, &request), 200);
+    request.time_end++;
+    assert_int_equal(code_of(&service, &request), 400);
+    request.time_start = INT64_MIN;
+    request.time_end = INT64_MAX;
+    assert_int_equal(code_of(&service, &request), 400);
+
+    /* By hash it costs what the hashes cost. */
+    static uint8_t hash[MESSAGE_HASH_BYTES] = {1};
+    ProtobufCBinaryData hashes[] = {{.data = hash, .len = MESSAGE_HASH_BYTES}};
+    request = request_of_all();
+    request.n_message_hashes = 1;
+    request.message_hashes = hashes;
+    assert_int_equal(code_of(&service, &request), 200);
     fini(&service);
 }
 
@@ -617,6 +691,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
             cmocka_unit_test(a_query_that_makes_no_sense_is_refused_with_400),
             cmocka_unit_test(bytes_that_are_no_request_are_refused_with_400),
+            cmocka_unit_test(a_request_that_is_too_large_is_refused_with_400),
+            cmocka_unit_test(more_requests_than_the_rate_are_refused_with_429),
+            cmocka_unit_test(a_query_over_a_longer_time_than_allowed_is_refused_with_400),
             cmocka_unit_test(pages_in_both_directions_hold_all_messages),
             cmocka_unit_test(an_answer_has_the_stored_bytes_only_when_they_were_asked_for),
             cmocka_unit_test(a_page_is_cut_to_the_bytes_of_an_answer_and_nothing_is_missed),
