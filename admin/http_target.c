@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: MIT */
+#include "admin/http_target.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static int hex_value(char digit)
+{
+    if (digit >= '0' && digit <= '9') {
+        return digit - '0';
+    }
+    if (digit >= 'a' && digit <= 'f') {
+        return digit - 'a' + 10;
+    }
+    if (digit >= 'A' && digit <= 'F') {
+        return digit - 'A' + 10;
+    }
+    return -1;
+}
+
+/* In place: what is decoded is never longer. */
+static enum status decode(char *text, bool plus_is_space)
+{
+    char *to = text;
+    for (const char *from = text; *from != '\0'; from++) {
+        char c = *from;
+        if (c == '+' && plus_is_space) {
+            c = ' ';
+        } else if (c == '%') {
+            int high = hex_value(from[1]);
+            int low = high < 0 ? -1 : hex_value(from[2]);
+            if (low < 0 || (high == 0 && low == 0)) {
+                return STATUS_BAD_FIELD;
+            }
+            c = (char)(high * 16 + low);
+            from += 2;
+        }
+        *to++ = c;
+    }
+    *to = '\0';
+    return STATUS_OK;
+}
+
+static enum status split_path(struct http_target *target, char *path)
+{
+    size_t length = strlen(path);
+    if (path[0] != '/') {
+        return STATUS_BAD_FIELD;
+    }
+    if (length > 1 && path[length - 1] == '/') {
+        path[length - 1] = '\0';
+    }
+    char *next = path + 1;
+    while (next != NULL && *path != '\0') {
+        char *segment = strsep(&next, "/");
+        if (target->segment_count == HTTP_SEGMENTS_MAX) {
+            return STATUS_LIMIT_REACHED;
+        }
+        enum status status = decode(segment, false);
+        if (status != STATUS_OK) {
+            return status;
+        }
+        target->segments[target->segment_count++] = segment;
+    }
+    return STATUS_OK;
+}
+
+static enum status add_parameter(struct http_target *target, char *pair)
+{
+    char *value = pair;
+    char *name = strsep(&value, "=");
+    if (target->parameter_count == HTTP_PARAMETERS_MAX) {
+        return STATUS_LIMIT_REACHED;
+    }
+    enum status status = decode(name, true);
+    if (status == STATUS_OK && value != NULL) {
+        status = decode(value, true);
+    }
+    target->parameters[target->parameter_count++] =
+            (struct http_parameter){.name = name, .value = value != NULL ? value : ""};
+    return status;
+}
+
+static enum status split_query(struct http_target *target, char *query)
+{
+    enum status status = STATUS_OK;
+    while (status == STATUS_OK && query != NULL) {
+        char *pair = strsep(&query, "&");
+        if (pair[0] != '\0') {
+            status = add_parameter(target, pair);
+        }
+    }
+    return status;
+}
+
+enum status http_target_parse(struct http_target *out, const char *raw)
+{
+    memset(out, 0, sizeof(*out));
+    out->text = strdup(raw);
+    if (out->text == NULL) {
+        return STATUS_NO_MEMORY;
+    }
+    char *query = out->text;
+    char *path = strsep(&query, "?");
+    enum status status = split_path(out, path);
+    if (status == STATUS_OK) {
+        status = split_query(out, query);
+    }
+    if (status != STATUS_OK) {
+        http_target_fini(out);
+    }
+    return status;
+}
+
+void http_target_fini(struct http_target *target)
+{
+    free(target->text);
+    memset(target, 0, sizeof(*target));
+}
+
+const char *http_target_find(const struct http_target *target, const char *name)
+{
+    for (size_t i = 0; i < target->parameter_count; i++) {
+        if (strcmp(target->parameters[i].name, name) == 0) {
+            return target->parameters[i].value;
+        }
+    }
+    return NULL;
+}
+
+bool http_target_matches(const struct http_target *target, const char *pattern)
+{
+    size_t i = 0;
+    while (*pattern == '/') {
+        const char *part = pattern + 1;
+        size_t length = strcspn(part, "/");
+        const char *segment = i < target->segment_count ? target->segments[i] : NULL;
+        if (length == 1 && part[0] == '*') {
+            return true;
+        }
+        if (segment == NULL) {
+            return length == 0 && i == 0; /* the root */
+        }
+        bool fits = part[0] == '{' ? segment[0] != '\0'
+                                   : strncmp(segment, part, length) == 0 && segment[length] == '\0';
+        if (!fits) {
+            return false;
+        }
+        pattern = part + length;
+        i++;
+    }
+    return i == target->segment_count;
+}
