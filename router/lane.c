@@ -17,14 +17,16 @@ struct lane {
     struct seen_set *seen;
     struct refusal_cache *refusals;
     struct recent *recent;
+    struct traffic traffic;
 };
 
 enum status lane_create(struct lane **out, const struct lane_options *options)
 {
-    struct lane *lane = memory_allocate_zeroed(sizeof(*lane));
+    struct lane *lane = memory_allocate_aligned(CACHE_LINE, sizeof(*lane));
     if (lane == NULL) {
         return STATUS_NO_MEMORY;
     }
+    memset(lane, 0, sizeof(*lane));
     lane->options = *options;
     enum status status =
             seen_set_create(&lane->seen, options->seen_limit_bytes, options->seen_window_ns);
@@ -53,6 +55,11 @@ void lane_destroy(struct lane **lane)
     seen_set_destroy(&(*lane)->seen);
     memory_free(*lane);
     *lane = NULL;
+}
+
+struct traffic *lane_traffic(struct lane *lane)
+{
+    return &lane->traffic;
 }
 
 static bool skips_relay_checks(const struct frame_part *part)
@@ -98,6 +105,16 @@ static enum metric reason_of(enum status status)
         return LEDGER_INTAKE_CONTENT_TOPIC_NOT_UTF8;
     }
     return LEDGER_INTAKE_NOT_DECODABLE;
+}
+
+/* How well the senders' clocks agree with ours; a local publisher's is ours. */
+static void note_offset(struct lane *lane, const struct frame_part *part, int64_t timestamp)
+{
+    int64_t offset;
+    if (part->origin == ORIGIN_MESH && timestamp != 0 &&
+            !__builtin_sub_overflow(timestamp, part->received_ns, &offset)) {
+        traffic_note_offset(&lane->traffic, offset);
+    }
 }
 
 static bool is_in_range(const struct lane *lane, const struct frame_part *part, int64_t timestamp)
@@ -209,6 +226,8 @@ struct lane_decision lane_finish(struct lane *lane, struct lane_pending *pending
     }
     if (is_live) {
         remember(lane, envelope, pending->key);
+        traffic_accepted(&lane->traffic, envelope->topic, envelope->message.length,
+                envelope->payload.length);
     }
     metrics_add(LEDGER_INTAKE_DELIVERED, 1);
     return (struct lane_decision){
@@ -233,6 +252,7 @@ static bool decode(struct lane *lane, const struct frame_part *part, struct lane
         *decision = refuse_bytes(lane, part, reason_of(status));
         return true;
     }
+    note_offset(lane, part, view.timestamp_ns);
     bool in_range = skips_relay_checks(part) || is_in_range(lane, part, view.timestamp_ns);
     if (!in_range && lane->options.refuses_timestamps) {
         *decision = refuse_bytes(lane, part, LEDGER_INTAKE_TIMESTAMP_OUT_OF_RANGE);
@@ -300,6 +320,7 @@ bool lane_begin(struct lane *lane, const struct frame_part *part, struct lane_de
     bool id_is_known = false;
     uint64_t key = fast_key(part->topic->index, part->message);
     metrics_add(LEDGER_INTAKE_RECEIVED, 1);
+    traffic_arrived(&lane->traffic, part->topic, part->message.length);
     if (decide_early(lane, part, key, decision)) {
         return true;
     }

@@ -29,6 +29,7 @@
 #include "base/status.h"
 #include "queues/envelope.h"
 #include "queues/frame.h"
+#include "router/traffic.h"
 
 struct lane;
 
@@ -88,6 +89,9 @@ bool lane_has_seen(const struct lane *lane, const struct topic *topic, const uin
 
 /* Forgets what has left the window. True when there is more to do. */
 bool lane_expire(struct lane *lane, uint64_t now_monotonic_ns);
+
+/* What came by, read on any thread. */
+struct traffic *BORROWED lane_traffic(struct lane *lane);
 
 size_t lane_seen_count(const struct lane *lane);
 size_t lane_recent_bytes(const struct lane *lane);

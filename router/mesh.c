@@ -410,6 +410,20 @@ size_t mesh_size(const struct mesh *mesh, const struct topic *topic)
     return found == NULL ? 0 : found->mesh.count;
 }
 
+bool mesh_next_topic(const struct mesh *mesh, size_t *place, struct mesh_topic_counts *out)
+{
+    const struct peer_slot *slot = peer_map_next(&mesh->topics, place);
+    if (slot == NULL) {
+        return false;
+    }
+    const struct mesh_topic *topic = slot->value;
+    *out = (struct mesh_topic_counts){.topic = topic->topic,
+            .is_joined = topic->is_joined,
+            .subscribers = topic->subscribers.count,
+            .mesh = topic->mesh.count};
+    return true;
+}
+
 struct mesh_counts mesh_counts(const struct mesh *mesh)
 {
     struct mesh_counts counts = {

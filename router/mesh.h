@@ -147,4 +147,14 @@ struct mesh_counts {
     size_t cached_bytes;
 };
 struct mesh_counts mesh_counts(const struct mesh *mesh);
+
+/* The topics that we or a peer take part in, in no particular order: *place is 0 at first. */
+struct mesh_topic_counts {
+    const struct topic *topic;
+    bool is_joined;
+    size_t subscribers;
+    size_t mesh;
+};
+MUST_USE bool mesh_next_topic(
+        const struct mesh *mesh, size_t *place, struct mesh_topic_counts *out);
 size_t mesh_size(const struct mesh *mesh, const struct topic *topic);

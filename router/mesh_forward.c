@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include "base/metrics.h"
 #include "router/mesh.h"
 #include "router/mesh_private.h"
 
@@ -11,7 +12,12 @@ void mesh_recipients_fini(struct mesh_recipients *recipients)
 static void send_to(struct mesh_recipients *out, const struct mesh_peer *peer, uint64_t sender,
         const struct envelope *envelope)
 {
-    if (peer->id != sender && !unwanted_ids_contain(&peer->unwanted, envelope->id)) {
+    if (peer->id == sender) {
+        return;
+    }
+    if (unwanted_ids_contain(&peer->unwanted, envelope->id)) {
+        metrics_add(METRIC_RELAY_UNWANTED, 1);
+    } else {
         peer_list_add(&out->to, peer->id);
     }
 }

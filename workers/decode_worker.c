@@ -32,7 +32,10 @@ static size_t relay(struct decode_worker *worker, const struct frame_part *part,
         return 0;
     }
     if (decision->verdict == LANE_NEW) {
-        return relay_lane_accepted(worker->relay, decision->envelope, worker->turn_ns);
+        size_t peer_count = relay_lane_accepted(worker->relay, decision->envelope, worker->turn_ns);
+        traffic_sent(lane_traffic(worker->lane), part->topic, part->message.length, peer_count);
+        metrics_add(METRIC_PUBLISH_WITHOUT_PEERS, part->origin != ORIGIN_MESH && peer_count == 0);
+        return peer_count;
     }
     if (decision->verdict == LANE_REFUSED) {
         relay_lane_refused(worker->relay, part, decision->reason, worker->turn_ns);

@@ -34,7 +34,13 @@ struct relay_lane {
     /* readings for other threads */
     _Atomic uint64_t peer_count;
     _Atomic uint64_t mesh_peer_count;
+    _Atomic uint64_t fanout_count;
+    _Atomic uint64_t cached;
     _Atomic uint64_t cached_bytes;
+    struct {
+        _Atomic uint64_t peers;
+        _Atomic uint64_t mesh_peers;
+    } topics[RELAY_TOPICS_READ];
 };
 
 static bool is_known(void *context, const struct topic *topic, const uint8_t *id)
@@ -142,6 +148,7 @@ static void carry_out(struct relay_lane *relay, uint64_t now_ns)
         } else if (action->kind == MESH_MESSAGE && connection != 0) {
             post_parcel(relay, relay_parcel_of_message(action->envelope, &connection, 1, now_ns));
         }
+        metrics_add(METRIC_RELAY_IWANT_OUT, action->kind == MESH_IWANT);
     }
     /* What is said to one peer goes out as one RPC. */
     struct relay_control control = {.actions = actions, .now_ns = now_ns};
@@ -228,6 +235,7 @@ static void take_event(struct relay_lane *relay, const struct lane_event *event,
         mesh_on_ihave(relay->mesh, event->peer, event->topic, event->items, &turn);
         return;
     case LANE_EVENT_IWANT:
+        metrics_add(METRIC_RELAY_IWANT_IN, relay->options.index == 0); /* every lane hears it */
         mesh_on_iwant(relay->mesh, event->peer, event->items, &turn);
         return;
     case LANE_EVENT_IDONTWANT:
@@ -245,13 +253,45 @@ static void take_event(struct relay_lane *relay, const struct lane_event *event,
     }
 }
 
+static void publish_topics(struct relay_lane *relay)
+{
+    struct relay_topic_reading sums[RELAY_TOPICS_READ] = {{0}};
+    struct mesh_topic_counts counts;
+    for (size_t place = 0; mesh_next_topic(relay->mesh, &place, &counts);) {
+        uint32_t index = counts.topic->index;
+        index = index < RELAY_TOPICS_READ - 1 ? index : RELAY_TOPICS_READ - 1;
+        sums[index].peers += counts.subscribers;
+        sums[index].mesh_peers += counts.mesh;
+    }
+    for (size_t i = 0; i < RELAY_TOPICS_READ; i++) {
+        /* relaxed: readings */
+        atomic_store_explicit(&relay->topics[i].peers, sums[i].peers, memory_order_relaxed);
+        atomic_store_explicit(
+                &relay->topics[i].mesh_peers, sums[i].mesh_peers, memory_order_relaxed);
+    }
+}
+
+struct relay_topic_reading relay_topic_reading(const struct relay_lane *relay, uint32_t index)
+{
+    index = index < RELAY_TOPICS_READ - 1 ? index : RELAY_TOPICS_READ - 1;
+    /* relaxed: readings */
+    return (struct relay_topic_reading){
+            .peers = atomic_load_explicit(&relay->topics[index].peers, memory_order_relaxed),
+            .mesh_peers =
+                    atomic_load_explicit(&relay->topics[index].mesh_peers, memory_order_relaxed),
+    };
+}
+
 static void publish_reading(struct relay_lane *relay)
 {
     struct mesh_counts counts = mesh_counts(relay->mesh);
     /* relaxed: readings */
     atomic_store_explicit(&relay->peer_count, counts.peers, memory_order_relaxed);
     atomic_store_explicit(&relay->mesh_peer_count, counts.grafted, memory_order_relaxed);
+    atomic_store_explicit(&relay->fanout_count, counts.fanout, memory_order_relaxed);
+    atomic_store_explicit(&relay->cached, counts.cached, memory_order_relaxed);
     atomic_store_explicit(&relay->cached_bytes, counts.cached_bytes, memory_order_relaxed);
+    publish_topics(relay);
 }
 
 struct relay_lane_reading relay_lane_reading(const struct relay_lane *relay)
@@ -260,6 +300,8 @@ struct relay_lane_reading relay_lane_reading(const struct relay_lane *relay)
     return (struct relay_lane_reading){
             .peers = atomic_load_explicit(&relay->peer_count, memory_order_relaxed),
             .mesh_peers = atomic_load_explicit(&relay->mesh_peer_count, memory_order_relaxed),
+            .fanout_peers = atomic_load_explicit(&relay->fanout_count, memory_order_relaxed),
+            .cached = atomic_load_explicit(&relay->cached, memory_order_relaxed),
             .cached_bytes = atomic_load_explicit(&relay->cached_bytes, memory_order_relaxed),
     };
 }

@@ -65,6 +65,17 @@ void relay_lane_refused(struct relay_lane *relay, const struct frame_part *part,
 struct relay_lane_reading {
     uint64_t peers;
     uint64_t mesh_peers; /* in all topics together */
+    uint64_t fanout_peers;
+    uint64_t cached; /* messages */
     uint64_t cached_bytes;
 };
 struct relay_lane_reading relay_lane_reading(const struct relay_lane *relay);
+
+enum {
+    RELAY_TOPICS_READ = 64 /* by index in the registry; the last place is of all topics beyond */
+};
+struct relay_topic_reading {
+    uint64_t peers; /* that take part */
+    uint64_t mesh_peers;
+};
+struct relay_topic_reading relay_topic_reading(const struct relay_lane *relay, uint32_t index);

@@ -433,11 +433,26 @@ static enum status status_of_reason(enum close_reason reason, enum status status
     }
 }
 
+/* Of a connection that was never admitted; a second one to the same peer is no failure. */
+static void count_failure(const struct registry_entry *entry)
+{
+    if (entry->admitted_ms != 0 || entry->reason == CLOSE_DUPLICATE) {
+        return;
+    }
+    metrics_add(METRIC_NET_DIALS_FAILED, entry->is_outbound);
+    if (entry->reason != CLOSE_UNREACHABLE) {
+        metrics_add(
+                entry->is_outbound ? METRIC_NET_UPGRADES_FAILED_OUT : METRIC_NET_UPGRADES_FAILED_IN,
+                1);
+    }
+}
+
 static void take_closed(struct registry_entry *entry)
 {
     struct registry *registry = entry->registry;
     struct net_switch *net_switch = registry->net_switch;
     remove_pending(registry, entry);
+    count_failure(entry);
     if (entry->is_admitted) {
         withdraw(registry, entry, entry->reason);
     }
