@@ -17,6 +17,7 @@
 #include "node/io_role.h"
 #include "node/network_settings.h"
 #include "node/node.h"
+#include "node/push_client.h"
 #include "node/static_nodes.h"
 
 enum {
@@ -35,6 +36,7 @@ struct network {
     struct relay *relay;
     struct lightpush *lightpush; /* NULL: not served; likewise */
     struct store *store;
+    struct push_client *push_client;
     struct static_nodes *static_nodes;
     struct multiaddr addresses[NETWORK_EXTERNAL_MAX + NETWORK_LISTENERS_MAX];
     size_t address_count;
@@ -153,6 +155,7 @@ static void on_identified(
     if (identify_info_has_protocol(info, METADATA_PROTOCOL_ID)) {
         metadata_ask(network->metadata, connection);
     }
+    push_client_note_peer(network->push_client, connection, info);
 }
 
 static enum status make_identify(struct network *network, const struct network_settings *settings)
@@ -211,6 +214,17 @@ static enum status make_lightpush(struct network *network, const struct network_
                                    : STATUS_OK;
 }
 
+static enum status make_push_client(
+        struct network *network, const struct network_settings *settings)
+{
+    struct push_client_options options = {.net_switch = network->net_switch,
+            .service = settings->has_push_service ? &settings->push_service : NULL,
+            .pushes_max = settings->pushes_max,
+            .cluster_id = (uint16_t)settings->cluster_id,
+            .network_shards = settings->network_shards};
+    return push_client_create(&network->push_client, &options);
+}
+
 static enum status make_store(struct network *network, const struct network_settings *settings,
         const struct network_options *options, struct node_error *error)
 {
@@ -251,6 +265,9 @@ static enum status make_protocols(struct network *network, const struct network_
     }
     if (status == STATUS_OK) {
         status = make_lightpush(network, settings, options);
+    }
+    if (status == STATUS_OK) {
+        status = make_push_client(network, settings);
     }
     if (status == STATUS_OK) {
         status = make_store(network, settings, options, error);
@@ -365,6 +382,7 @@ void network_destroy(struct network **network_pointer)
     switch_destroy(&network->net_switch);
     lightpush_destroy(&network->lightpush);
     store_destroy(&network->store);
+    push_client_destroy(&network->push_client);
     metadata_destroy(&network->metadata);
     identify_destroy(&network->identify);
     for (size_t i = 0; i < network->loop_count; i++) {
@@ -398,7 +416,8 @@ void network_start(struct network *network)
 static bool has_pending(const struct network *network)
 {
     return (network->lightpush != NULL && lightpush_pending(network->lightpush) > 0) ||
-           (network->store != NULL && store_pending(network->store) > 0);
+           (network->store != NULL && store_pending(network->store) > 0) ||
+           push_client_pending(network->push_client) > 0;
 }
 
 void network_close(struct network *network)
@@ -435,6 +454,11 @@ const struct identity *network_identity(const struct network *network)
 struct net_switch *network_switch(const struct network *network)
 {
     return network->net_switch;
+}
+
+struct push_client *network_push_client(const struct network *network)
+{
+    return network->push_client;
 }
 
 bool network_has_store(const struct network *network)

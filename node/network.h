@@ -30,6 +30,7 @@
 
 struct network;
 struct node_error;
+struct push_client;
 
 struct network_options {
     const struct options *BORROWED options; /* read now, not kept */
@@ -64,6 +65,8 @@ const char *BORROWED network_topic_at(const struct network *network, size_t i);
 
 const struct identity *BORROWED network_identity(const struct network *network);
 struct net_switch *BORROWED network_switch(const struct network *network);
+
+struct push_client *BORROWED network_push_client(const struct network *network);
 
 /* Whether it posts to query_jobs. */
 bool network_has_store(const struct network *network);

@@ -334,6 +334,23 @@ static enum status read_rates(
                                          "is not [PROTOCOL:]REQUESTS/PERIOD, such as store:10/1s");
 }
 
+static enum status read_push_service(
+        struct network_settings *out, const struct options *options, struct node_error *error)
+{
+    static const char name[] = "lightpushnode";
+    const char *text = options_text(options, name);
+    struct multiaddr_endpoint endpoint;
+    out->has_push_service = text[0] != '\0';
+    if (!out->has_push_service) {
+        return STATUS_OK;
+    }
+    if (multiaddr_parse(&out->push_service, span_of_text(text)) != STATUS_OK ||
+            multiaddr_endpoint(&endpoint, &out->push_service) != STATUS_OK || !endpoint.has_peer) {
+        return refuse(error, name, text, "is no TCP or WebSocket address with /p2p");
+    }
+    return STATUS_OK;
+}
+
 static void read_services(struct network_settings *out, const struct options *options)
 {
     out->network_shards = (uint16_t)options_number(options, "num-shards-in-network");
@@ -358,6 +375,9 @@ enum status network_settings_read(
     enum status status = read_limits(out, options, error);
     if (status == STATUS_OK) {
         status = read_rates(&out->rates, options, error);
+    }
+    if (status == STATUS_OK) {
+        status = read_push_service(out, options, error);
     }
     if (status == STATUS_OK) {
         status = read_listeners(out, options, error);

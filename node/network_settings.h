@@ -55,6 +55,8 @@ struct network_settings {
 
     uint16_t network_shards; /* 0: static sharding */
     struct rate_limits rates;
+    bool has_push_service;
+    struct multiaddr push_service;
     bool has_lightpush;
     size_t pushes_max;
     size_t connection_pushes_max;

@@ -8,7 +8,6 @@
 #include "base/memory.h"
 #include "base/metrics.h"
 #include "codec/topics.h"
-#include "codec/wire.h"
 #include "net/protocols/exchange_jobs.h"
 #include "net/protocols/lightpush_message.h"
 #include "net/protocols/service_code.h"
@@ -81,6 +80,7 @@ static void count_answer(enum service_code code)
     case SERVICE_TOO_MANY_REQUESTS:
         metrics_add(METRIC_LIGHTPUSH_TOO_MANY, 1);
         break;
+    case SERVICE_INTERNAL_ERROR:
     case SERVICE_UNAVAILABLE:
         metrics_add(METRIC_LIGHTPUSH_UNAVAILABLE, 1);
         break;
@@ -167,18 +167,6 @@ void lightpush_settle(
 
 /* Requests. */
 
-static struct span content_topic_of(struct span message)
-{
-    struct span topic = span_of(NULL, 0);
-    struct wire_field field;
-    while (message.length > 0 && wire_next(&field, &message) == STATUS_OK) {
-        if (field.tag == WIRE_TAG(2, WIRE_LENGTH)) {
-            topic = field.bytes;
-        }
-    }
-    return topic;
-}
-
 static const struct topic *find_sharded_topic(
         const struct lightpush *lightpush, struct span message, struct fault *fault)
 {
@@ -190,7 +178,7 @@ static const struct topic *find_sharded_topic(
         return NULL;
     }
     *fault = (struct fault){SERVICE_INVALID_MESSAGE, "content topic has no shard"};
-    if (content_topic_parse(&content_topic, content_topic_of(message)) != STATUS_OK ||
+    if (content_topic_parse(&content_topic, lightpush_content_topic(message)) != STATUS_OK ||
             content_topic_shard(&index, &content_topic, lightpush->options.network_shards) !=
                     STATUS_OK) {
         return NULL;

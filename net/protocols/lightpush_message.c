@@ -20,6 +20,8 @@
 #define LEGACY_IS_SUCCESS   WIRE_TAG(1, WIRE_VARINT)
 #define LEGACY_INFO         WIRE_TAG(2, WIRE_LENGTH)
 
+#define CONTENT_TOPIC WIRE_TAG(2, WIRE_LENGTH) /* of a WakuMessage */
+
 enum {
     TAG_AND_LENGTH_MAX = 2 + VARINT_MAX_BYTES
 };
@@ -81,6 +83,18 @@ enum status lightpush_request_read(
         }
     }
     return status;
+}
+
+struct span lightpush_content_topic(struct span message)
+{
+    struct span topic = span_of(NULL, 0);
+    struct wire_field field;
+    while (message.length > 0 && wire_next(&field, &message) == STATUS_OK) {
+        if (field.tag == CONTENT_TOPIC) {
+            topic = field.bytes;
+        }
+    }
+    return topic;
 }
 
 size_t lightpush_request_head_max(const struct lightpush_request *request)

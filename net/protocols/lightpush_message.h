@@ -47,6 +47,9 @@ size_t lightpush_request_head_max(const struct lightpush_request *request);
 size_t lightpush_request_write_head(
         uint8_t *to, const struct lightpush_request *request, enum lightpush_version version);
 
+/* The content topic of a serialised WakuMessage, for its shard; empty when there is none. */
+struct span lightpush_content_topic(struct span message);
+
 struct lightpush_answer {
     struct span request_id;
     struct span description; /* at most LIGHTPUSH_DESCRIPTION_MAX bytes when written */

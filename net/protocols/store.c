@@ -42,6 +42,7 @@ static void count_answer(enum service_code code)
     case SERVICE_TOO_MANY_REQUESTS:
         metrics_add(METRIC_STORE_TOO_MANY, 1);
         break;
+    case SERVICE_INTERNAL_ERROR:
     case SERVICE_UNAVAILABLE:
         metrics_add(METRIC_STORE_UNAVAILABLE, 1);
         break;
