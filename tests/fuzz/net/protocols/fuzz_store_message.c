@@ -96,6 +96,16 @@ static void read_answer(struct span message)
     REQUIRE(bytes <= message.length);
 }
 
+/* What names a declined request: the same as in the whole one, where it is among the first bytes. */
+static void read_beginning(
+        const struct store_request *request, enum status status, struct span message)
+{
+    struct span whole = store_request_id_of(message);
+    struct span half = store_request_id_of(span_of(message.bytes, message.length / 2));
+    REQUIRE(status != STATUS_OK || span_equal(whole, request->request_id));
+    REQUIRE(half.length <= message.length / 2);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct store_request request;
@@ -105,6 +115,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (status == STATUS_OK) {
         check_again(&request);
     }
+    read_beginning(&request, status, message);
     store_request_fini(&request);
     read_answer(message);
     return 0;
