@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "admin/config_file.h"
+#include "admin/config_limits.h"
 #include "admin/config_preset.h"
 #include "admin/reference_flags.h"
 
@@ -240,5 +241,6 @@ enum status config_load(struct options *options, const struct config_sources *so
         status = first_of(status, load_file(options, file, reporter));
     }
     status = first_of(status, config_preset_apply(options, reporter));
+    config_limits_check(options, reporter);
     return first_of(status, reference_flags_check(options, reporter));
 }

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "base/memory.h"
 #include "codec/topics.h"
 #include "node/node.h"
 
@@ -366,7 +367,7 @@ static void read_services(struct network_settings *out, const struct options *op
     out->query_range_ms = options_number(options, "store-time-range");
 }
 
-enum status network_settings_read(
+static enum status read_all_but_identity(
         struct network_settings *out, const struct options *options, struct node_error *error)
 {
     memset(out, 0, sizeof(*out));
@@ -394,5 +395,23 @@ enum status network_settings_read(
     if (status == STATUS_OK) {
         status = read_shards(out, options, error);
     }
+    return status;
+}
+
+enum status network_settings_read(
+        struct network_settings *out, const struct options *options, struct node_error *error)
+{
+    enum status status = read_all_but_identity(out, options, error);
     return status == STATUS_OK ? read_identity(out, options, error) : status;
+}
+
+enum status network_settings_check(const struct options *options, struct node_error *error)
+{
+    struct network_settings *settings = memory_allocate(sizeof(*settings));
+    enum status status = STATUS_NO_MEMORY;
+    if (settings != NULL) {
+        status = read_all_but_identity(settings, options, error);
+    }
+    memory_free(settings);
+    return status;
 }

@@ -69,6 +69,10 @@ struct network_settings {
     uint64_t query_range_ms;
 };
 
+/* Whether it can be read, without a key or a file being made. */
+MUST_USE enum status network_settings_check(
+        const struct options *options, struct node_error *error);
+
 /* On failure there is nothing to destroy. */
 MUST_USE enum status network_settings_read(
         struct network_settings *out, const struct options *options, struct node_error *error);

@@ -65,6 +65,8 @@ struct node_hooks {
 /* options (read now, not kept) as base/options.def. Opens the archive. */
 MUST_USE enum status node_create(struct node **out, const struct options *options,
         const struct node_hooks *hooks, struct node_error *error);
+/* Whether a node can be made of them, as far as can be seen without opening or making anything. */
+MUST_USE enum status node_check_options(const struct options *options, struct node_error *error);
 MUST_USE enum status node_start(struct node *node, struct node_error *error);
 
 /* Nothing may be posted any more. */

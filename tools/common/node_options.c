@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "admin/config_limits.h"
 #include "admin/config_sources.h"
 #include "admin/reference_flags.h"
 #include "base/log.h"
@@ -77,6 +78,7 @@ static bool load(struct node_options *out, const struct config_sources *sources,
         *exit_status = EXIT_USAGE;
         return false;
     }
+    config_memory_check(out->options, config_machine_bytes(), &reporter);
     *exit_status = 0;
     return true;
 }

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "node/node.h"
 #include "tools/common/node_options.h"
 #include "tools/sluice/commands.h"
 
@@ -20,9 +21,15 @@ static int check(const char *path)
     for (size_t i = 0; loaded.notes[i] != NULL; i++) {
         printf("note: %s\n", loaded.notes[i]);
     }
-    printf("%s: good\n", path);
+    struct node_error error = {.text = ""};
+    bool is_good = node_check_options(loaded.options, &error) == STATUS_OK;
+    if (is_good) {
+        printf("%s: good\n", path);
+    } else {
+        fprintf(stderr, "%s: %s\n", path, error.text);
+    }
     node_options_fini(&loaded);
-    return 0;
+    return is_good ? 0 : 1;
 }
 
 int command_config(int argc, char **argv)
