@@ -351,6 +351,9 @@ static enum status assemble(
     }
     wire_stages(node);
     status = wire_archive(node);
+    if (status == STATUS_OK) {
+        status = watch_init(&node->watch, node);
+    }
     return status == STATUS_OK ? node_make_threads(node, options, error) : status;
 }
 
@@ -417,6 +420,7 @@ void node_destroy(struct node **node_pointer)
     for (size_t i = 0; i < node->thread_count; i++) {
         worker_destroy(&node->threads[i].worker);
     }
+    watch_fini(&node->watch);
     if (node->archive_stage.archive != NULL) {
         archive_stage_fini(&node->archive_stage);
     }

@@ -6,6 +6,7 @@
 #include "archive/spill.h"
 #include "node/network.h"
 #include "node/node.h"
+#include "node/watch.h"
 #include "queues/id_ring.h"
 #include "queues/inbox.h"
 #include "queues/progress.h"
@@ -56,6 +57,7 @@ struct node_filter {
 struct node_thread {
     struct worker *worker;
     enum node_role role;
+    size_t index; /* among the threads of the role */
     char name[16];
 };
 
@@ -113,6 +115,12 @@ struct node {
     struct node_thread threads[NODE_WORKERS_MAX];
     size_t thread_count;
     bool is_running;
+    struct watch watch;
+
+    /* for node/reading.c */
+    _Atomic uint64_t started_ns; /* monotonic; 0: not yet */
+    _Atomic uint64_t topics_joined;
+    _Atomic uint64_t topics_left;
 };
 
 /* node/settings.c */

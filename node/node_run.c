@@ -14,7 +14,8 @@
  * the reverse order. The archive is the last to stop and reads back what the spill thread wrote.
  */
 static const enum node_role start_order[] = {NODE_ROLE_ARCHIVE, NODE_ROLE_SPILL, NODE_ROLE_SYNC,
-        NODE_ROLE_EVENT, NODE_ROLE_FILTER, NODE_ROLE_QUERY, NODE_ROLE_DECODE, NODE_ROLE_IO};
+        NODE_ROLE_EVENT, NODE_ROLE_FILTER, NODE_ROLE_QUERY, NODE_ROLE_DECODE, NODE_ROLE_IO,
+        NODE_ROLE_WATCH};
 
 enum {
     ORDER_COUNT = sizeof(start_order) / sizeof(start_order[0])
@@ -87,6 +88,7 @@ enum status node_start(struct node *node, struct node_error *error)
         status = start_role(node, start_order[i], error);
     }
     node->is_running = true;
+    atomic_store_explicit(&node->started_ns, clock_monotonic_ns(), memory_order_relaxed);
     if (status == STATUS_OK && node->network != NULL) {
         status = join_network(node, error);
     }
@@ -149,6 +151,8 @@ enum status node_subscribe_topic(struct node *node, const struct topic **out, st
     if (out != NULL) {
         *out = topic;
     }
+    /* relaxed: a count */
+    atomic_fetch_add_explicit(&node->topics_joined, 1, memory_order_relaxed);
     return tell_of_topic(node, topic, LANE_EVENT_JOIN_TOPIC);
 }
 
@@ -159,6 +163,8 @@ enum status node_unsubscribe_topic(struct node *node, struct span name)
         return status;
     }
     const struct topic *topic = topic_registry_find_interned(node->topics, name);
+    /* relaxed: a count */
+    atomic_fetch_add_explicit(&node->topics_left, 1, memory_order_relaxed);
     return tell_of_topic(node, topic, LANE_EVENT_LEAVE_TOPIC);
 }
 

@@ -45,7 +45,7 @@ static bool has_role(const struct node *node, enum node_role role)
     if (role == NODE_ROLE_SPILL) {
         return node->spill != NULL;
     }
-    if (role == NODE_ROLE_IO) {
+    if (role == NODE_ROLE_IO || role == NODE_ROLE_WATCH) {
         return node->network != NULL;
     }
     return true;
@@ -77,6 +77,8 @@ static struct worker_role role_of(
         return network_io_role(node->network, index, name);
     case NODE_ROLE_QUERY:
         return query_worker_role(&node->query_worker, name);
+    case NODE_ROLE_WATCH:
+        return watch_role(&node->watch, name);
     case NODE_ROLE_EVENT:
         return event_worker_role(&node->event_worker, name);
     case NODE_ROLE_SPILL:
@@ -90,6 +92,7 @@ static enum status make_thread(struct node *node, enum node_role role, size_t in
 {
     struct node_thread *thread = &node->threads[node->thread_count];
     thread->role = role;
+    thread->index = index;
     if (count > 1) {
         snprintf(thread->name, sizeof(thread->name), "%s-%u", role_rows[role].name,
                 (unsigned)(index % 100));

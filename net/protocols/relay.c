@@ -308,6 +308,17 @@ uint64_t relay_held(const struct relay *relay)
     return held;
 }
 
+struct relay_outbound relay_outbound(const struct relay *relay)
+{
+    const struct relay_budget *budget = &relay->outbound;
+    /* relaxed: readings */
+    return (struct relay_outbound){
+            .messages = atomic_load_explicit(&budget->messages, memory_order_relaxed),
+            .bytes = atomic_load_explicit(&budget->bytes, memory_order_relaxed),
+            .bytes_max = budget->bytes_max,
+    };
+}
+
 size_t relay_peer_count(const struct relay *relay)
 {
     size_t count = 0;

@@ -75,5 +75,13 @@ void relay_topic_changed(struct relay *relay, const struct topic *topic);
 /* Messages between the lanes and the peers' streams: held of the ledger RELAY_OUT. */
 uint64_t relay_held(const struct relay *relay);
 
+/* What waits for peers. */
+struct relay_outbound {
+    uint64_t messages;
+    uint64_t bytes;
+    uint64_t bytes_max;
+};
+struct relay_outbound relay_outbound(const struct relay *relay);
+
 /* Connections that speak relay. */
 size_t relay_peer_count(const struct relay *relay);

@@ -58,6 +58,7 @@ static bool belongs_to(enum ledger_stage stage, enum node_role role)
         return stage == LEDGER_STAGE_EVENT;
     case NODE_ROLE_SPILL:
     case NODE_ROLE_QUERY:
+    case NODE_ROLE_WATCH:
     case NODE_ROLE_IO:
     case NODE_ROLES:
         break;
