@@ -6,6 +6,8 @@
 #include <string.h>
 #include <strings.h>
 
+#include "archive/retention_policy.h"
+
 struct preset {
     const char *name;
     const char *other_name;
@@ -166,6 +168,20 @@ static enum status apply_store(struct options *options, const struct config_repo
     return status;
 }
 
+static enum status judge_retention(
+        const struct options *options, const struct config_reporter *reporter)
+{
+    static const char name[] = "store-message-retention-policy";
+    struct retention_policy policy;
+    char why[400];
+    enum status status =
+            retention_policy_parse(&policy, options_text(options, name), why, sizeof(why));
+    if (status != STATUS_OK) {
+        config_report(reporter, CONFIG_ERROR, "--%s: %s", name, why);
+    }
+    return status;
+}
+
 enum status config_preset_apply(struct options *options, const struct config_reporter *reporter)
 {
     const char *name = options_text(options, "preset");
@@ -175,6 +191,9 @@ enum status config_preset_apply(struct options *options, const struct config_rep
     }
     if (status == STATUS_OK) {
         status = judge_cluster(options, reporter);
+    }
+    if (status == STATUS_OK) {
+        status = judge_retention(options, reporter);
     }
     return status == STATUS_OK ? apply_store(options, reporter) : status;
 }

@@ -24,7 +24,6 @@ enum treatment {
     TREATMENT_PASSED,
     TREATMENT_NEVER,
     TREATMENT_EMPTY,
-    TREATMENT_EMPTY_OR_NONE,
     TREATMENT_DEFAULT
 };
 
@@ -100,8 +99,6 @@ static bool is_refused(const struct options *options, const struct flag *flag)
         return options_flag(options, flag->name);
     case TREATMENT_EMPTY:
         return !is_empty(options, flag);
-    case TREATMENT_EMPTY_OR_NONE:
-        return !is_empty(options, flag) && strcmp(options_text(options, flag->name), "none") != 0;
     case TREATMENT_DEFAULT:
         return strcasecmp(options_text(options, flag->name), flag->fallback) != 0;
     }
@@ -129,19 +126,6 @@ static void note_defaults_of_reference(
     }
 }
 
-static void note_default_retention(
-        const struct options *options, const struct config_reporter *reporter)
-{
-    static const char name[] = "store-message-retention-policy";
-    bool has_archive =
-            options_find_spec(options, "store") != NULL && options_flag(options, "store");
-    if (has_archive && !options_is_set(options, name)) {
-        config_report(reporter, CONFIG_NOTE,
-                "the reference deletes stored messages after two days by default, this node keeps "
-                "them");
-    }
-}
-
 enum status reference_flags_check(
         const struct options *options, const struct config_reporter *reporter)
 {
@@ -159,6 +143,5 @@ enum status reference_flags_check(
         }
     }
     note_defaults_of_reference(options, reporter);
-    note_default_retention(options, reporter);
     return status;
 }

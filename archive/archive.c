@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "archive/engine.h"
+#include "base/clock.h"
 #include "base/memory.h"
 
 static const char sqlite_scheme[] = "sqlite://";
@@ -14,11 +15,16 @@ enum {
     MAX_SELECT_ROUNDS = 8
 };
 
-enum status archive_open(struct archive **out, const char *address,
+const struct archive_prune_limits archive_prune_nothing = {
+        .oldest_ns = INT64_MIN,
+        .max_count = UINT64_MAX,
+        .max_bytes = UINT64_MAX,
+        .max_size_bytes = UINT64_MAX,
+};
+
+static enum status open_engine(struct archive **out, const char *address,
         const struct archive_options *options, struct archive_error *error)
 {
-    static const struct archive_options none;
-    options = options != NULL ? options : &none;
     if (strcmp(address, "memory") == 0) {
         return memory_archive_open(out, options, error);
     }
@@ -29,6 +35,18 @@ enum status archive_open(struct archive **out, const char *address,
     snprintf(error->text, sizeof(error->text),
             "archive '%s': not memory, sqlite://PATH or sqlite://:memory:", address);
     return STATUS_BAD_ARGUMENT;
+}
+
+enum status archive_open(struct archive **out, const char *address,
+        const struct archive_options *options, struct archive_error *error)
+{
+    static const struct archive_options none;
+    options = options != NULL ? options : &none;
+    enum status status = open_engine(out, address, options, error);
+    if (status == STATUS_OK) {
+        (*out)->max_age_ns = options->max_age_ns;
+    }
+    return status;
 }
 
 void archive_close(struct archive **archive)
@@ -93,10 +111,10 @@ enum status archive_totals(struct archive *archive, struct archive_totals *out)
 }
 
 enum status archive_prune(struct archive *archive, const struct archive_prune_limits *limits,
-        size_t max_rows, size_t *removed)
+        size_t max_rows, struct archive_prune_result *result)
 {
-    *removed = 0;
-    return archive->engine->prune(archive, limits, max_rows, removed);
+    *result = (struct archive_prune_result){0};
+    return archive->engine->prune(archive, limits, max_rows, result);
 }
 
 enum status archive_reader_open(struct archive_reader **out, struct archive *archive)
@@ -112,6 +130,19 @@ void archive_reader_close(struct archive_reader **reader)
     }
 }
 
+/* What retention will remove is not shown in the moment before it does. */
+static void hide_expired(struct archive_selection *selection, uint64_t max_age_ns)
+{
+    int64_t now = clock_wall_ns();
+    if (max_age_ns == 0 || now <= 0 || (uint64_t)now <= max_age_ns) {
+        return;
+    }
+    struct id_key oldest = {.timestamp_ns = now - (int64_t)max_age_ns};
+    if (id_key_compare(&oldest, &selection->lower) > 0) {
+        selection->lower = oldest;
+    }
+}
+
 enum status archive_query(struct archive_reader *reader, const struct archive_query *query,
         archive_sink *sink, void *context, struct archive_page *page)
 {
@@ -121,6 +152,7 @@ enum status archive_query(struct archive_reader *reader, const struct archive_qu
     if (status != STATUS_OK) {
         return status;
     }
+    hide_expired(&selection, reader->archive->max_age_ns);
     struct page_builder builder;
     page_builder_init(&builder, selection.limit, query->is_backward);
     for (unsigned round = 0; round < MAX_SELECT_ROUNDS; round++) {

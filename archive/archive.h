@@ -29,6 +29,8 @@ struct archive_options {
     uint64_t memory_limit_bytes;  /* of messages in the memory engine; 0: no limit */
     bool is_read_only;            /* nothing is created or changed; only for existing files */
     uint64_t segment_bytes;       /* size at which a segment file is full; 0: 64 MiB */
+    bool gives_back_free_space;   /* of the index, all of it before archive_open returns */
+    uint64_t max_age_ns;          /* queries show no older timestamps, pruned or not; 0: all */
     const char *vfs;              /* the SQLite VFS to use; NULL: the default one */
     const struct file_ops *files; /* how segment files are written; NULL: by the system */
 };
@@ -92,18 +94,30 @@ struct archive_totals {
 MUST_USE enum status archive_totals(struct archive *archive, struct archive_totals *out);
 
 struct archive_prune_limits {
-    int64_t oldest_ns;  /* messages with an earlier timestamp go; INT64_MIN: none */
-    uint64_t max_count; /* the oldest beyond it go; UINT64_MAX: no bound */
-    uint64_t max_bytes; /* of message_bytes, likewise; UINT64_MAX: no bound */
+    int64_t oldest_ns;       /* messages with an earlier timestamp go; INT64_MIN: none */
+    uint64_t max_count;      /* the oldest beyond it go; UINT64_MAX: no bound */
+    uint64_t max_bytes;      /* of message_bytes, likewise; UINT64_MAX: no bound */
+    uint64_t max_size_bytes; /* of size_bytes, likewise (memory engine: of message_bytes) */
+};
+
+extern const struct archive_prune_limits archive_prune_nothing;
+
+struct archive_prune_result {
+    size_t removed;
+    bool has_more; /* call again: more is to be removed or given back */
 };
 
 /*
- * Removes at most max_rows of what the limits exclude, oldest first. Call again (later) while
- * *removed equals max_rows. Disk space goes back to the system a segment file at a time, once all of its
- * messages are gone or the few that are left have been moved.
+ * One step: at most max_rows of what the limits exclude go, the oldest first. When that is less than
+ * max_rows, disk space goes back to the system besides: one segment file whose messages are all gone
+ * is removed, or some of the few that are left in one are moved, or the index gives up free pages.
+ *
+ * Under max_size_bytes an eighth of the bound is kept for what is dead but not given back yet, so that
+ * what segments and index take on disk stays below the bound once has_more is false.
  */
 MUST_USE enum status archive_prune(struct archive *archive,
-        const struct archive_prune_limits *limits, size_t max_rows, size_t *removed);
+        const struct archive_prune_limits *limits, size_t max_rows,
+        struct archive_prune_result *result);
 
 /* Thread: any, while the archive is open. */
 MUST_USE enum status archive_reader_open(struct archive_reader **out, struct archive *archive);

@@ -14,7 +14,7 @@ struct archive_engine {
             struct archive_put_result *result);
     enum status (*totals)(struct archive *archive, struct archive_totals *out);
     enum status (*prune)(struct archive *archive, const struct archive_prune_limits *limits,
-            size_t max_rows, size_t *removed);
+            size_t max_rows, struct archive_prune_result *result);
     enum status (*reader_open)(struct archive_reader **out, struct archive *archive);
     void (*reader_close)(struct archive_reader *reader);
 
@@ -32,6 +32,7 @@ struct archive {
     const struct archive_engine *engine;
     struct archive_record *scratch; /* the records of the envelopes being put */
     size_t scratch_count;
+    uint64_t max_age_ns; /* constant once open */
 };
 
 struct archive_reader {

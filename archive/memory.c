@@ -283,19 +283,21 @@ static size_t excess(struct memory_archive *memory, const struct archive_prune_l
 {
     size_t count = id_tree_count(memory->tree);
     size_t rows = count > limits->max_count ? (size_t)(count - limits->max_count) : 0;
-    if (rows == 0 && count > 0 && memory->charged_bytes > limits->max_bytes) {
+    uint64_t max_bytes =
+            limits->max_bytes < limits->max_size_bytes ? limits->max_bytes : limits->max_size_bytes;
+    if (rows == 0 && count > 0 && memory->charged_bytes > max_bytes) {
         return 1;
     }
     return rows;
 }
 
 static enum status memory_prune(struct archive *archive, const struct archive_prune_limits *limits,
-        size_t max_rows, size_t *removed)
+        size_t max_rows, struct archive_prune_result *result)
 {
     struct memory_archive *memory = memory_of(archive);
     struct id_key bound = {.timestamp_ns = limits->oldest_ns};
-    while (*removed < max_rows) {
-        size_t room = max_rows - *removed;
+    while (result->removed < max_rows) {
+        size_t room = max_rows - result->removed;
         size_t gone = remove_oldest(memory, &bound, room);
         if (gone == 0) {
             size_t rows = excess(memory, limits);
@@ -304,8 +306,9 @@ static enum status memory_prune(struct archive *archive, const struct archive_pr
         if (gone == 0) {
             break;
         }
-        *removed += gone;
+        result->removed += gone;
     }
+    result->has_more = result->removed == max_rows && max_rows > 0;
     return STATUS_OK;
 }
 

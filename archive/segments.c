@@ -23,6 +23,7 @@ enum {
 };
 
 static const char suffix[] = ".segment";
+static const char removal_lock[] = ".removal-lock";
 
 struct memory_file {
     int64_t id;
@@ -34,6 +35,7 @@ struct segments {
     uint64_t segment_bytes;
     char *folder;     /* NULL: in memory */
     int folder_fd;    /* holds the lock; -1: none */
+    int removal_fd;   /* locked while files are removed; -1: none */
     int64_t id;       /* of the current file; 0: none */
     int64_t last_id;  /* the highest that was ever seen */
     int fd;           /* of the current file; -1: none */
@@ -60,8 +62,53 @@ static enum status lock_folder(struct segments *segments, bool is_read_only)
     if (segments->folder_fd < 0) {
         return is_read_only ? STATUS_OK : file_status_of(errno);
     }
-    if (!is_read_only && flock(segments->folder_fd, LOCK_EX | LOCK_NB) < 0) {
+    if (is_read_only) {
+        return STATUS_OK;
+    }
+    if (flock(segments->folder_fd, LOCK_EX | LOCK_NB) < 0) {
         return file_status_of(errno);
+    }
+    segments->removal_fd =
+            openat(segments->folder_fd, removal_lock, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+    return segments->removal_fd < 0 ? file_status_of(errno) : STATUS_OK;
+}
+
+enum status segments_removal_begin(struct segments *segments)
+{
+    if (segments->folder == NULL) {
+        return STATUS_OK;
+    }
+    return flock(segments->removal_fd, LOCK_EX | LOCK_NB) < 0 ? file_status_of(errno) : STATUS_OK;
+}
+
+void segments_removal_end(struct segments *segments)
+{
+    if (segments->folder != NULL) {
+        flock(segments->removal_fd, LOCK_UN);
+    }
+}
+
+enum status segments_hold(int *lock, const char *folder)
+{
+    char path[PATH_MAX];
+    snprintf(path, sizeof(path), "%s/%s", folder, removal_lock);
+    *lock = open(path, O_RDONLY | O_CREAT | O_CLOEXEC, 0644);
+    if (*lock < 0 && file_status_of(errno) == STATUS_READ_ONLY) {
+        *lock = open(path, O_RDONLY | O_CLOEXEC);
+    }
+    if (*lock < 0) {
+        return file_status_of(errno);
+    }
+    int result;
+    do {
+        /* Waits: the writer has it for a moment only. */
+        result = flock(*lock, LOCK_SH);
+    } while (result < 0 && errno == EINTR);
+    if (result < 0) {
+        int error = errno;
+        close(*lock);
+        *lock = -1;
+        return file_status_of(error);
     }
     return STATUS_OK;
 }
@@ -78,6 +125,7 @@ enum status segments_open(struct segments **out, const struct segments_options *
             options->segment_bytes != 0 ? options->segment_bytes : DEFAULT_SEGMENT_BYTES;
     segments->fd = -1;
     segments->folder_fd = -1;
+    segments->removal_fd = -1;
     pthread_mutex_init(&segments->mutex, NULL);
     enum status status = STATUS_OK;
     if (options->folder != NULL) {
@@ -113,6 +161,9 @@ void segments_close(struct segments **segments_to_close)
         close(segments->memory_files[i].fd);
     }
     memory_free(segments->memory_files);
+    if (segments->removal_fd >= 0) {
+        close(segments->removal_fd);
+    }
     if (segments->folder_fd >= 0) {
         close(segments->folder_fd);
     }

@@ -57,6 +57,19 @@ int64_t segments_current(const struct segments *segments);
 bool segments_are_in_memory(const struct segments *segments);
 MUST_USE enum status segments_remove(struct segments *segments, int64_t id);
 
+/*
+ * Files are removed between these two, which keep a backup from beginning: one that is being made has
+ * every file until it ends. STATUS_BUSY: one is being made.
+ */
+MUST_USE enum status segments_removal_begin(struct segments *segments);
+void segments_removal_end(struct segments *segments);
+
+/*
+ * Keeps a folder's files from being removed, whatever process writes there. *lock is closed to end
+ * it. STATUS_NOT_FOUND: there is no such folder. STATUS_READ_ONLY: nobody may write there, or not here.
+ */
+MUST_USE enum status segments_hold(int *lock, const char *folder);
+
 /* STATUS_NOT_FOUND when retention has removed it. */
 MUST_USE enum status segments_open_reading(struct segments *segments, int64_t id, int *fd);
 void segments_close_reading(struct segments *segments, int fd);

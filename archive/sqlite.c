@@ -139,31 +139,46 @@ static enum status read_time(struct sqlite_archive *archive, enum sqlite_stateme
     return status;
 }
 
-static enum status sqlite_totals(struct archive *base, struct archive_totals *out)
+enum status sqlite_read_extent(struct sqlite_archive *archive, struct sqlite_extent *out)
 {
-    struct sqlite_archive *archive = (struct sqlite_archive *)base;
     struct sqlite_connection *connection = &archive->connection;
-    int64_t pages = 0;
     int64_t page_size = 0;
     sqlite3_stmt *totals = NULL;
-    enum status status = sqlite_read_number(connection, "PRAGMA page_count", &pages);
+    *out = (struct sqlite_extent){0};
+    enum status status = sqlite_read_number(connection, "PRAGMA page_count", &out->index);
+    if (status == STATUS_OK) {
+        status = sqlite_read_number(connection, "PRAGMA freelist_count", &out->free);
+    }
     if (status == STATUS_OK) {
         status = sqlite_read_number(connection, "PRAGMA page_size", &page_size);
     }
     if (status == STATUS_OK) {
         status = sqlite_statement(connection, SQLITE_STATEMENT_TOTALS, &totals);
     }
+    out->index *= page_size;
+    out->free *= page_size;
     bool has_row = false;
     if (status == STATUS_OK) {
         status = sqlite_step(connection, totals, &has_row);
     }
     if (has_row) {
-        out->count = (uint64_t)sqlite3_column_int64(totals, 0);
-        out->message_bytes = (uint64_t)sqlite3_column_int64(totals, 1);
-        out->size_bytes = (uint64_t)sqlite3_column_int64(totals, 2) + (uint64_t)(pages * page_size);
+        out->count = sqlite3_column_int64(totals, 0);
+        out->live = sqlite3_column_int64(totals, 1);
+        out->segments = sqlite3_column_int64(totals, 2);
         sqlite3_reset(totals);
     }
+    return status;
+}
+
+static enum status sqlite_totals(struct archive *base, struct archive_totals *out)
+{
+    struct sqlite_archive *archive = (struct sqlite_archive *)base;
+    struct sqlite_extent extent;
+    enum status status = sqlite_read_extent(archive, &extent);
     if (status == STATUS_OK) {
+        out->count = (uint64_t)extent.count;
+        out->message_bytes = (uint64_t)extent.live;
+        out->size_bytes = (uint64_t)(extent.segments + extent.index);
         status = read_time(archive, SQLITE_STATEMENT_OLDEST, &out->oldest_ns);
     }
     return status == STATUS_OK ? read_time(archive, SQLITE_STATEMENT_NEWEST, &out->newest_ns)
@@ -241,6 +256,9 @@ static enum status open_parts(
     }
     if (status == STATUS_OK && !options->is_read_only) {
         status = sqlite_recover(archive);
+    }
+    if (status == STATUS_OK && !options->is_read_only && options->gives_back_free_space) {
+        status = sqlite_execute(&archive->connection, "PRAGMA incremental_vacuum");
     }
     return status;
 }

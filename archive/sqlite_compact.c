@@ -19,12 +19,12 @@ struct move {
     bool is_at_end;
 };
 
-/* The next sparse segment behind the one that was emptied last. */
-static enum status choose_segment(struct sqlite_archive *archive)
+/* The next sparse segment behind the one that was emptied last, or the one with most dead bytes. */
+static enum status choose_segment(struct sqlite_archive *archive, bool is_pressed)
 {
     sqlite3_stmt *sparse = NULL;
-    enum status status =
-            sqlite_statement(&archive->connection, SQLITE_STATEMENT_SPARSE_SEGMENT, &sparse);
+    enum status status = sqlite_statement(&archive->connection,
+            is_pressed ? SQLITE_STATEMENT_WORST_SEGMENT : SQLITE_STATEMENT_SPARSE_SEGMENT, &sparse);
     if (status != STATUS_OK) {
         return status;
     }
@@ -146,10 +146,12 @@ static enum status run_move(struct move *move, size_t max_records)
     return status;
 }
 
-enum status sqlite_compact(struct sqlite_archive *archive, size_t max_records)
+enum status sqlite_compact(
+        struct sqlite_archive *archive, size_t max_records, bool is_pressed, bool *has_more)
 {
+    *has_more = false;
     if (!archive->is_moving) {
-        enum status status = choose_segment(archive);
+        enum status status = choose_segment(archive, is_pressed);
         if (status != STATUS_OK || !archive->is_moving) {
             return status;
         }
@@ -165,6 +167,8 @@ enum status sqlite_compact(struct sqlite_archive *archive, size_t max_records)
     }
     /* Also when the file is gone: the next call looks for another. */
     archive->is_moving = status == STATUS_OK && !move.is_at_end;
+    /* The worst segment may be the worst again, if it cannot be read: then there is an end. */
+    *has_more = archive->is_moving || !is_pressed || move.batch.stored > 0;
     segment_walk_fini(&move.walk);
     memory_free(move.bytes);
     return status == STATUS_NOT_FOUND ? STATUS_OK : status;

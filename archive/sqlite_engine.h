@@ -31,8 +31,9 @@ struct sqlite_archive {
     size_t batch_capacity;
 
     int64_t trimmed_content; /* content topics up to this id were looked at for being unused */
-    int64_t moving_segment;  /* the sparse segment that is being emptied, or was last */
-    uint64_t moving_offset;  /* how far */
+    bool may_have_unused_content;
+    int64_t moving_segment; /* the sparse segment that is being emptied, or was last */
+    uint64_t moving_offset; /* how far */
     bool is_moving;
 };
 
@@ -76,15 +77,39 @@ void sqlite_give_up(struct sqlite_archive *archive);
 MUST_USE enum status sqlite_archive_put(struct archive *archive,
         const struct archive_record records[], size_t count, struct archive_put_result *result);
 MUST_USE enum status sqlite_archive_prune(struct archive *archive,
-        const struct archive_prune_limits *limits, size_t max_rows, size_t *removed);
+        const struct archive_prune_limits *limits, size_t max_rows,
+        struct archive_prune_result *result);
 
 /*
- * Empties a segment of which little is still wanted by putting that into the current one. Looks at
- * max_records records.
+ * Empties a segment of which little is still wanted by putting that into the current one; with
+ * is_pressed the one that has most that is not, however much is. Looks at max_records records;
+ * *has_more when there may be more to move.
  */
-MUST_USE enum status sqlite_compact(struct sqlite_archive *archive, size_t max_records);
+MUST_USE enum status sqlite_compact(
+        struct sqlite_archive *archive, size_t max_records, bool is_pressed, bool *has_more);
 
-/* Forgets that segment existed, and then removes its file. */
+/*
+ * Gives back what pruning has left behind, a step of max_rows; *has_more when there is more to do.
+ * is_pressed: there is more than the operator allows.
+ */
+MUST_USE enum status sqlite_give_back(
+        struct sqlite_archive *archive, size_t max_rows, bool is_pressed, bool *has_more);
+
+/* What is in the segments and what the index takes, in bytes but for count. */
+struct sqlite_extent {
+    int64_t count;
+    int64_t live;     /* of the messages that are wanted */
+    int64_t segments; /* of the segment files */
+    int64_t index;    /* of the index file */
+    int64_t free;     /* of its pages that are not used */
+};
+
+MUST_USE enum status sqlite_read_extent(struct sqlite_archive *archive, struct sqlite_extent *out);
+
+/*
+ * Forgets that segment existed, and then removes its file. STATUS_BUSY while a backup copies the
+ * files: it may still want this one.
+ */
 MUST_USE enum status sqlite_drop_segment(struct sqlite_archive *archive, int64_t segment);
 
 /* Brings the index up to date with the segment files. */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "archive/sqlite_engine.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include "base/memory.h"
@@ -17,35 +16,51 @@ struct pruned_row {
     uint8_t hash[MESSAGE_HASH_BYTES];
 };
 
-static enum status read_totals(struct sqlite_archive *archive, int64_t *count, int64_t *bytes)
+/* How much is too much, counted down row by row; row_index is what a row takes of the index. */
+struct excess {
+    int64_t oldest_ns;
+    int64_t count;
+    int64_t bytes;
+    int64_t size;
+    int64_t row_index;
+};
+
+enum {
+    DEAD_SHARE = 8 /* that part of a size bound is room for what is not given back yet */
+};
+
+static int64_t beyond(int64_t value, uint64_t bound)
 {
-    sqlite3_stmt *totals = NULL;
-    enum status status = sqlite_statement(&archive->connection, SQLITE_STATEMENT_TOTALS, &totals);
-    if (status != STATUS_OK) {
-        return status;
-    }
-    bool has_row = false;
-    status = sqlite_step(&archive->connection, totals, &has_row);
-    if (has_row) {
-        *count = sqlite3_column_int64(totals, 0);
-        *bytes = sqlite3_column_int64(totals, 1);
-        sqlite3_reset(totals);
-    }
-    return status;
+    return bound >= INT64_MAX ? -1 : value - (int64_t)bound;
 }
 
-/* The oldest rows that the limits exclude, at most max_rows, in order. */
-static enum status find_rows(struct sqlite_archive *archive,
-        const struct archive_prune_limits *limits, struct pruned_row rows[], size_t max_rows,
-        size_t *found)
+static struct excess excess_of(
+        const struct archive_prune_limits *limits, const struct sqlite_extent *extent)
 {
-    int64_t count = 0;
-    int64_t bytes = 0;
+    int64_t used = extent->index - extent->free;
+    uint64_t size_bound = limits->max_size_bytes - limits->max_size_bytes / DEAD_SHARE;
+    return (struct excess){
+            .oldest_ns = limits->oldest_ns,
+            .count = beyond(extent->count, limits->max_count),
+            .bytes = beyond(extent->live, limits->max_bytes),
+            .size = beyond(extent->live + used, size_bound),
+            .row_index = extent->count > 0 ? used / extent->count : 0,
+    };
+}
+
+static bool must_go(const struct excess *excess, const struct pruned_row *row)
+{
+    return row->timestamp_ns < excess->oldest_ns || excess->count > 0 || excess->bytes > 0 ||
+           excess->size > 0;
+}
+
+/* The oldest rows that are too many, at most max_rows, in order. */
+static enum status find_rows(struct sqlite_archive *archive, struct excess excess,
+        struct pruned_row rows[], size_t max_rows, size_t *found)
+{
     sqlite3_stmt *oldest = NULL;
-    enum status status = read_totals(archive, &count, &bytes);
-    if (status == STATUS_OK) {
-        status = sqlite_statement(&archive->connection, SQLITE_STATEMENT_OLDEST_ROWS, &oldest);
-    }
+    enum status status =
+            sqlite_statement(&archive->connection, SQLITE_STATEMENT_OLDEST_ROWS, &oldest);
     if (status != STATUS_OK) {
         return status;
     }
@@ -60,8 +75,7 @@ static enum status find_rows(struct sqlite_archive *archive,
         row->timestamp_ns = sqlite3_column_int64(oldest, 0);
         row->segment = sqlite3_column_int64(oldest, 2);
         row->length = sqlite3_column_int64(oldest, 3);
-        if (row->timestamp_ns >= limits->oldest_ns && (uint64_t)count <= limits->max_count &&
-                (uint64_t)bytes <= limits->max_bytes) {
+        if (!must_go(&excess, row)) {
             break;
         }
         struct span hash = sqlite_column_span(oldest, 1);
@@ -70,8 +84,9 @@ static enum status find_rows(struct sqlite_archive *archive,
             break;
         }
         memcpy(row->hash, hash.bytes, MESSAGE_HASH_BYTES);
-        count--;
-        bytes -= row->length;
+        excess.count--;
+        excess.bytes -= row->length;
+        excess.size -= row->length + excess.row_index;
     }
     sqlite3_reset(oldest);
     return status;
@@ -126,17 +141,13 @@ static enum status delete_rows(
     return status;
 }
 
-static enum status remove_rows(struct sqlite_archive *archive,
-        const struct archive_prune_limits *limits, size_t max_rows, size_t *removed)
+static enum status delete_found(struct sqlite_archive *archive, const struct excess *excess,
+        struct pruned_row rows[], size_t max_rows, size_t *removed)
 {
-    struct pruned_row *rows = memory_allocate(max_rows * sizeof(*rows));
-    if (rows == NULL) {
-        return STATUS_NO_MEMORY;
-    }
     size_t found = 0;
     enum status status = sqlite_run_plain(&archive->connection, SQLITE_STATEMENT_BEGIN_WRITE);
     if (status == STATUS_OK) {
-        status = find_rows(archive, limits, rows, max_rows, &found);
+        status = find_rows(archive, *excess, rows, max_rows, &found);
     }
     if (status == STATUS_OK) {
         status = delete_rows(archive, rows, found);
@@ -145,121 +156,38 @@ static enum status remove_rows(struct sqlite_archive *archive,
         status = sqlite_run_plain(&archive->connection, SQLITE_STATEMENT_COMMIT);
     }
     sqlite_roll_back(&archive->connection);
-    memory_free(rows);
     *removed = status == STATUS_OK ? found : 0;
     return status;
 }
 
-static enum status drop_row_of_segment(struct sqlite_archive *archive, int64_t segment)
+/* Looks before it begins to write: mostly there is nothing to remove. */
+static enum status remove_rows(struct sqlite_archive *archive, const struct excess *excess,
+        size_t max_rows, size_t *removed)
 {
-    sqlite3_stmt *drop = NULL;
-    enum status status =
-            sqlite_statement(&archive->connection, SQLITE_STATEMENT_DROP_SEGMENT, &drop);
-    if (status != STATUS_OK) {
+    struct pruned_row first;
+    size_t found = 0;
+    *removed = 0;
+    enum status status = find_rows(archive, *excess, &first, 1, &found);
+    if (status != STATUS_OK || found == 0) {
         return status;
     }
-    sqlite3_bind_int64(drop, 1, segment);
-    return sqlite_run(&archive->connection, drop);
-}
-
-enum status sqlite_drop_segment(struct sqlite_archive *archive, int64_t segment)
-{
-    /* A synced commit: after a power cut no row may point into a file that is gone. */
-    enum status status = sqlite_execute(&archive->connection, "PRAGMA synchronous = FULL");
-    if (status == STATUS_OK) {
-        status = drop_row_of_segment(archive, segment);
+    struct pruned_row *rows = memory_allocate(max_rows * sizeof(*rows));
+    if (rows == NULL) {
+        return STATUS_NO_MEMORY;
     }
-    enum status back = sqlite_execute(&archive->connection, "PRAGMA synchronous = NORMAL");
-    status = status == STATUS_OK ? back : status;
-    return status == STATUS_OK ? segments_remove(archive->segments, segment) : status;
-}
-
-static enum status drop_empty_segments(struct sqlite_archive *archive)
-{
-    for (;;) {
-        sqlite3_stmt *empty = NULL;
-        enum status status =
-                sqlite_statement(&archive->connection, SQLITE_STATEMENT_EMPTY_SEGMENT, &empty);
-        if (status != STATUS_OK) {
-            return status;
-        }
-        sqlite3_bind_int64(empty, 1, segments_current(archive->segments));
-        bool has_row = false;
-        status = sqlite_step(&archive->connection, empty, &has_row);
-        if (!has_row) {
-            return status;
-        }
-        int64_t segment = sqlite3_column_int64(empty, 0);
-        sqlite3_reset(empty);
-        status = sqlite_drop_segment(archive, segment);
-        if (status != STATUS_OK) {
-            return status;
-        }
-    }
-}
-
-/* The id that ends the next step of count content topics; INT64_MAX when fewer are left. */
-static enum status end_of_trim(struct sqlite_archive *archive, size_t count, int64_t *end)
-{
-    sqlite3_stmt *next = NULL;
-    *end = INT64_MAX;
-    enum status status =
-            sqlite_statement(&archive->connection, SQLITE_STATEMENT_NEXT_CONTENT, &next);
-    if (status != STATUS_OK) {
-        return status;
-    }
-    sqlite3_bind_int64(next, 1, archive->trimmed_content);
-    sqlite3_bind_int64(next, 2, (int64_t)count - 1);
-    bool has_row = false;
-    status = sqlite_step(&archive->connection, next, &has_row);
-    if (has_row) {
-        *end = sqlite3_column_int64(next, 0);
-        sqlite3_reset(next);
-    }
+    status = delete_found(archive, excess, rows, max_rows, removed);
+    memory_free(rows);
     return status;
 }
 
-/* Names of content topics without messages go, count of them looked at in turn. */
-static enum status trim_content_topics(struct sqlite_archive *archive, size_t count)
+static bool is_too_large(
+        const struct sqlite_extent *extent, const struct archive_prune_limits *limits)
 {
-    int64_t end = 0;
-    sqlite3_stmt *trim = NULL;
-    enum status status = end_of_trim(archive, count, &end);
-    if (status == STATUS_OK) {
-        status = sqlite_statement(&archive->connection, SQLITE_STATEMENT_TRIM_CONTENT, &trim);
-    }
-    if (status != STATUS_OK) {
-        return status;
-    }
-    sqlite3_bind_int64(trim, 1, archive->trimmed_content);
-    sqlite3_bind_int64(trim, 2, end);
-    status = sqlite_run(&archive->connection, trim);
-    if (status == STATUS_OK) {
-        archive->trimmed_content = end == INT64_MAX ? 0 : end;
-        topic_cache_clear(&archive->content_topics);
-    }
-    return status;
-}
-
-/* Free pages of the index go back to the file system once they are a quarter of it. */
-static enum status shrink_index(struct sqlite_archive *archive, size_t max_pages)
-{
-    int64_t pages = 0;
-    int64_t free_pages = 0;
-    enum status status = sqlite_read_number(&archive->connection, "PRAGMA page_count", &pages);
-    if (status == STATUS_OK) {
-        status = sqlite_read_number(&archive->connection, "PRAGMA freelist_count", &free_pages);
-    }
-    if (status != STATUS_OK || free_pages < pages / 4) {
-        return status;
-    }
-    char sql[64];
-    snprintf(sql, sizeof(sql), "PRAGMA incremental_vacuum(%zu)", max_pages);
-    return sqlite_execute(&archive->connection, sql);
+    return beyond(extent->segments + extent->index, limits->max_size_bytes) > 0;
 }
 
 enum status sqlite_archive_prune(struct archive *base, const struct archive_prune_limits *limits,
-        size_t max_rows, size_t *removed)
+        size_t max_rows, struct archive_prune_result *result)
 {
     struct sqlite_archive *archive = (struct sqlite_archive *)base;
     if (archive->target.is_read_only) {
@@ -268,23 +196,17 @@ enum status sqlite_archive_prune(struct archive *base, const struct archive_prun
     if (max_rows == 0) {
         return STATUS_OK;
     }
-    enum status status = STATUS_OK;
-    size_t step = 0;
-    size_t gone = 0;
-    do {
-        size_t room = max_rows - *removed;
-        step = room < MAX_ROWS_PER_TRANSACTION ? room : MAX_ROWS_PER_TRANSACTION;
-        status = remove_rows(archive, limits, step, &gone);
-        *removed += gone;
-    } while (status == STATUS_OK && gone == step && *removed < max_rows);
+    max_rows = max_rows < MAX_ROWS_PER_TRANSACTION ? max_rows : MAX_ROWS_PER_TRANSACTION;
+    struct sqlite_extent extent;
+    enum status status = sqlite_read_extent(archive, &extent);
     if (status == STATUS_OK) {
-        status = drop_empty_segments(archive);
+        struct excess excess = excess_of(limits, &extent);
+        status = remove_rows(archive, &excess, max_rows, &result->removed);
     }
-    if (status == STATUS_OK) {
-        status = trim_content_topics(archive, max_rows);
+    archive->may_have_unused_content |= result->removed > 0;
+    result->has_more = result->removed == max_rows;
+    if (status != STATUS_OK || result->has_more) {
+        return status;
     }
-    if (status == STATUS_OK && *removed < max_rows) {
-        status = sqlite_compact(archive, max_rows - *removed);
-    }
-    return status == STATUS_OK ? shrink_index(archive, max_rows) : status;
+    return sqlite_give_back(archive, max_rows, is_too_large(&extent, limits), &result->has_more);
 }

@@ -27,8 +27,12 @@ static enum status open_archive(
     if (strcmp(address, "none") == 0) {
         return STATUS_OK;
     }
+    const struct retention_policy *retention = &node->settings.retention;
     struct archive_options archive_options = {
-            .memory_limit_bytes = options_number(options, "archive-memory-limit")};
+            .memory_limit_bytes = options_number(options, "archive-memory-limit"),
+            .segment_bytes = retention_policy_segment_bytes(retention),
+            .max_age_ns = retention->max_age_s * NANOSECONDS_PER_SECOND,
+            .gives_back_free_space = options_flag(options, "store-message-db-vacuum")};
     struct archive_error archive_error;
     enum status status = archive_open(&node->archive, address, &archive_options, &archive_error);
     if (status != STATUS_OK) {
@@ -294,6 +298,7 @@ static enum status wire_archive(struct node *node)
     stage->budget = node->budget;
     stage->progress = &node->progress;
     stage->batch_max = node->settings.archive_batch;
+    stage->retention_policy = node->settings.retention;
     return archive_stage_init(stage);
 }
 

@@ -115,6 +115,17 @@ uint64_t node_held(const struct node *node, enum ledger_stage stage);
 
 /* STATUS_OK, or why the archive's engine refused the last batch. */
 enum status node_archive_health(const struct node *node);
+
+/* What the archive's thread knows of it, at most ARCHIVE_EXTENT_MS old while messages come. */
+struct node_archive_state {
+    enum status health;        /* STATUS_OK, or why the last batch was refused */
+    uint64_t failing_since_ns; /* monotonic; 0: the last batch was stored */
+    size_t held;               /* messages that wait for it: the lag */
+    struct archive_totals totals;
+};
+
+/* False with --archive=none. Any thread. */
+bool node_archive_state(const struct node *node, struct node_archive_state *out);
 const char *BORROWED node_archive_address(const struct node *node);
 
 /* All threads of the role do nothing until that monotonic time; 0 ends it. */

@@ -77,6 +77,7 @@ struct node_settings {
     size_t colocation_limit;
     size_t relay_cache_bytes; /* of each lane */
     enum idle_strategy idle;
+    struct retention_policy retention;
     struct lane_options lane;
     struct subscriptions_options filter;
 };

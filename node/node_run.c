@@ -345,6 +345,18 @@ enum status node_archive_health(const struct node *node)
                                  : STATUS_OK;
 }
 
+bool node_archive_state(const struct node *node, struct node_archive_state *out)
+{
+    *out = (struct node_archive_state){0};
+    if (node->archive == NULL) {
+        return false;
+    }
+    out->health = archive_stage_health(&node->archive_stage, &out->failing_since_ns);
+    out->held = archive_stage_held(&node->archive_stage);
+    out->totals = archive_stage_extent(&node->archive_stage);
+    return true;
+}
+
 const char *node_archive_address(const struct node *node)
 {
     return node->archive_address;

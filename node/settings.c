@@ -76,6 +76,22 @@ static void read_filter(struct node_settings *out, const struct options *options
             options_number(options, "filter-subscription-timeout") * NANOSECONDS_PER_MILLISECOND;
 }
 
+/* Of an archive that is not the store's, messages go only when the operator says so. */
+static enum status read_retention(
+        struct node_settings *out, const struct options *options, struct node_error *error)
+{
+    static const char name[] = "store-message-retention-policy";
+    char why[400];
+    enum status status =
+            retention_policy_parse(&out->retention, options_text(options, name), why, sizeof(why));
+    if (status != STATUS_OK) {
+        snprintf(error->text, sizeof(error->text), "--%s: %s", name, why);
+    } else if (!options_flag(options, "store") && !options_is_set(options, name)) {
+        out->retention = (struct retention_policy){0};
+    }
+    return status;
+}
+
 enum status node_settings_read(
         struct node_settings *out, const struct options *options, struct node_error *error)
 {
@@ -91,7 +107,10 @@ enum status node_settings_read(
     out->relay_cache_bytes = read_cap(out, options, "relay-cache-limit", CACHE_SHARE);
     read_lane(out, options);
     read_filter(out, options);
-    enum status status = read_idle(&out->idle, options, error);
+    enum status status = read_retention(out, options, error);
+    if (status == STATUS_OK) {
+        status = read_idle(&out->idle, options, error);
+    }
     if (status == STATUS_OK) {
         status = read_ring(&out->archive_ring, options, "archive-ring", error);
     }

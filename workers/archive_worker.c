@@ -14,6 +14,15 @@ enum {
     BATCH_BUDGET_PART = 4 /* of the memory budget, in one batch at most */
 };
 
+static void publish_extent(struct archive_stage *stage, const struct archive_totals *totals)
+{
+    /* relaxed: readings, each right by itself */
+    atomic_store_explicit(&stage->extent.count, totals->count, memory_order_relaxed);
+    atomic_store_explicit(&stage->extent.size_bytes, totals->size_bytes, memory_order_relaxed);
+    atomic_store_explicit(&stage->extent.oldest_ns, totals->oldest_ns, memory_order_relaxed);
+    atomic_store_explicit(&stage->extent.newest_ns, totals->newest_ns, memory_order_relaxed);
+}
+
 enum status archive_stage_init(struct archive_stage *stage)
 {
     if (pthread_mutex_init(&stage->spill_lock, NULL) != 0) {
@@ -32,6 +41,9 @@ enum status archive_stage_init(struct archive_stage *stage)
     atomic_init(&stage->failing_since_ns, 0);
     atomic_init(&stage->batch_held, 0);
     atomic_init(&stage->spill_held, stage->inherited);
+    retention_init(&stage->retention, stage->archive, &stage->retention_policy, retention_now());
+    stage->extent_due_ns = 0;
+    publish_extent(stage, &(struct archive_totals){0});
     return STATUS_OK;
 }
 
@@ -53,6 +65,17 @@ enum status archive_stage_health(const struct archive_stage *stage, uint64_t *si
     /* relaxed: readings */
     *since_ns = atomic_load_explicit(&stage->failing_since_ns, memory_order_relaxed);
     return (enum status)atomic_load_explicit(&stage->health, memory_order_relaxed);
+}
+
+struct archive_totals archive_stage_extent(const struct archive_stage *stage)
+{
+    /* relaxed: as above */
+    return (struct archive_totals){
+            .count = atomic_load_explicit(&stage->extent.count, memory_order_relaxed),
+            .size_bytes = atomic_load_explicit(&stage->extent.size_bytes, memory_order_relaxed),
+            .oldest_ns = atomic_load_explicit(&stage->extent.oldest_ns, memory_order_relaxed),
+            .newest_ns = atomic_load_explicit(&stage->extent.newest_ns, memory_order_relaxed),
+    };
 }
 
 static void set_held(atomic_size_t *held, size_t count)
@@ -233,19 +256,52 @@ static size_t put_spilled(struct archive_stage *stage)
     return count;
 }
 
+static void refresh_extent(struct archive_stage *stage, bool is_now)
+{
+    struct archive_totals totals;
+    uint64_t now = clock_monotonic_ns();
+    if (!is_now && now < stage->extent_due_ns) {
+        return;
+    }
+    stage->extent_due_ns = now + ARCHIVE_EXTENT_MS * (uint64_t)NANOSECONDS_PER_MILLISECOND;
+    if (archive_totals(stage->archive, &totals) == STATUS_OK) {
+        publish_extent(stage, &totals);
+    }
+}
+
+static void retain(struct archive_stage *stage, bool are_inserts_waiting)
+{
+    static struct log_limit limit;
+    size_t removed = 0;
+    if (clock_monotonic_ns() < retention_due_ns(&stage->retention)) {
+        return;
+    }
+    worker_block_begin();
+    enum status status = retention_step(&stage->retention, are_inserts_waiting, &removed);
+    if (removed > 0) {
+        refresh_extent(stage, false);
+    }
+    worker_block_end();
+    metrics_add(METRIC_ARCHIVE_PRUNED, removed);
+    if (status != STATUS_OK) {
+        metrics_add(METRIC_ARCHIVE_PRUNE_FAILURES, 1);
+        log_write_limited(&limit, LOG_ERROR, "archive", "old messages could not be removed: %s",
+                status_text(status));
+    }
+}
+
 static enum status archive_start(void *context)
 {
     struct archive_stage *stage = context;
     metrics_add(LEDGER_ARCHIVE_RECEIVED, stage->inherited);
+    worker_block_begin();
+    refresh_extent(stage, true);
+    worker_block_end();
     return STATUS_OK;
 }
 
-static size_t archive_turn(void *context)
+static size_t store(struct archive_stage *stage)
 {
-    struct archive_stage *stage = context;
-    if (stage->retry_at_ns != 0 && clock_monotonic_ns() < stage->retry_at_ns) {
-        return 0;
-    }
     size_t taken = fill_batch(stage);
     if (stage->batch_count > 0) {
         return put_batch(stage) ? (taken > 0 ? taken : 1) : 0;
@@ -253,19 +309,38 @@ static size_t archive_turn(void *context)
     return put_spilled(stage);
 }
 
+static size_t archive_turn(void *context)
+{
+    struct archive_stage *stage = context;
+    bool is_paused = stage->retry_at_ns != 0 && clock_monotonic_ns() < stage->retry_at_ns;
+    size_t stored = is_paused ? 0 : store(stage);
+    if (stored > 0) {
+        worker_block_begin();
+        refresh_extent(stage, false);
+        worker_block_end();
+        retention_note_batch(&stage->retention, clock_monotonic_ns());
+    }
+    /* No work in the sense of a turn: a stop waits for what is stored, not for what is removed. */
+    retain(stage, !is_paused && archive_stage_held(stage) > 0);
+    return stored;
+}
+
 static bool archive_has_work(void *context)
 {
     struct archive_stage *stage = context;
-    if (stage->retry_at_ns != 0) {
-        return clock_monotonic_ns() >= stage->retry_at_ns;
+    uint64_t now = clock_monotonic_ns();
+    if (now >= retention_due_ns(&stage->retention)) {
+        return true;
     }
-    return archive_stage_held(stage) > 0;
+    return stage->retry_at_ns != 0 ? now >= stage->retry_at_ns : archive_stage_held(stage) > 0;
 }
 
 static uint64_t archive_deadline(void *context)
 {
     struct archive_stage *stage = context;
-    return stage->retry_at_ns != 0 ? stage->retry_at_ns : UINT64_MAX;
+    uint64_t retention = retention_due_ns(&stage->retention);
+    uint64_t retry = stage->retry_at_ns != 0 ? stage->retry_at_ns : UINT64_MAX;
+    return retry < retention ? retry : retention;
 }
 
 static void drop(struct archive_stage *stage, struct envelope *envelope)

@@ -7,11 +7,15 @@
  * them to the spill file, which the archive thread reads back when it has caught up. What neither ring
  * nor file has room for is dropped, counted. The network never waits for any of this.
  *
+ * Between batches it takes a step of retention (archive/retention.h) when one is due; also while the
+ * engine refuses batches, since that may be for want of the space that retention gives back.
+ *
  * "Delivered" is counted after the engine has synced the batch.
  *
  * What a spill file of an earlier process holds counts as received when the archive thread starts.
  *
- * Thread: init before both workers start; archive_stage_health and archive_stage_held on any.
+ * Thread: init before both workers start; archive_stage_health, archive_stage_held and
+ *          archive_stage_extent on any.
  */
 
 #include <pthread.h>
@@ -21,6 +25,7 @@
 #include <stdint.h>
 
 #include "archive/archive.h"
+#include "archive/retention.h"
 #include "archive/spill.h"
 #include "base/attributes.h"
 #include "base/status.h"
@@ -32,7 +37,8 @@
 enum {
     ARCHIVE_BATCH_MAX = 4096,
     SPILLED_BATCH_MAX = 256,
-    SPILLED_BATCH_BYTES = 8 * 1024 * 1024
+    SPILLED_BATCH_BYTES = 8 * 1024 * 1024,
+    ARCHIVE_EXTENT_MS = 1000
 };
 
 /* The engine has synced the message with that hash; on the archive thread, must not block. */
@@ -51,8 +57,9 @@ struct archive_stage {
     struct progress *BORROWED progress;
     size_t archive_slot;
     size_t spill_slot;
-    size_t batch_max;                 /* messages in one put, at most ARCHIVE_BATCH_MAX */
-    archive_acknowledge *acknowledge; /* NULL: nobody wants to know */
+    struct retention_policy retention_policy; /* all zero: nothing is removed */
+    size_t batch_max;                         /* messages in one put, at most ARCHIVE_BATCH_MAX */
+    archive_acknowledge *acknowledge;         /* NULL: nobody wants to know */
     void *acknowledge_context;
 
     /* archive thread */
@@ -62,7 +69,9 @@ struct archive_stage {
     uint64_t retry_at_ns;
     uint64_t retry_delay_ns;
     size_t batch_bytes; /* of frames in batch */
-    size_t inherited;   /* spilled records of an earlier process: no producer of this one waits */
+    struct retention retention;
+    uint64_t extent_due_ns;
+    size_t inherited; /* spilled records of an earlier process: no producer of this one waits */
 
     /* spill thread */
     bool is_spilling;
@@ -72,6 +81,12 @@ struct archive_stage {
     _Atomic uint64_t failing_since_ns; /* monotonic; 0: the last put succeeded */
     atomic_size_t batch_held;
     atomic_size_t spill_held;
+    struct {
+        _Atomic uint64_t count;
+        _Atomic uint64_t size_bytes;
+        _Atomic int64_t oldest_ns;
+        _Atomic int64_t newest_ns;
+    } extent;
 };
 
 MUST_USE enum status archive_stage_init(struct archive_stage *stage);
@@ -85,3 +100,6 @@ size_t archive_stage_held(const struct archive_stage *stage);
 
 /* STATUS_OK, or why the engine refused the last batch; *since_ns: monotonic time of the first refusal. */
 enum status archive_stage_health(const struct archive_stage *stage, uint64_t *since_ns);
+
+/* What is in the archive, as it was at most ARCHIVE_EXTENT_MS ago while batches come. */
+struct archive_totals archive_stage_extent(const struct archive_stage *stage);

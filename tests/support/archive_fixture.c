@@ -93,6 +93,19 @@ void fixture_put(struct archive *archive, const struct fixture_message *message,
     envelope_unref(envelope);
 }
 
+size_t fixture_prune(
+        struct archive *archive, const struct archive_prune_limits *limits, size_t max_rows)
+{
+    struct archive_prune_result result = {.has_more = true};
+    size_t removed = 0;
+    for (unsigned step = 0; result.has_more; step++) {
+        REQUIRE(step < 100000);
+        REQUIRE(archive_prune(archive, limits, max_rows, &result) == STATUS_OK);
+        removed += result.removed;
+    }
+    return removed;
+}
+
 void fixture_make_folder(char out[256])
 {
     /* In memory where there is such a place: thousands of syncs prove nothing more on a disk. */

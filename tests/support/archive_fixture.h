@@ -32,6 +32,10 @@ struct envelope *fixture_envelope(const struct fixture_message *message);
 /* Makes and puts one message; returns its hash in hash when it is not NULL. */
 void fixture_put(struct archive *archive, const struct fixture_message *message, uint8_t *hash);
 
+/* Steps of max_rows until there is nothing more to do; returns how many messages went. */
+size_t fixture_prune(
+        struct archive *archive, const struct archive_prune_limits *limits, size_t max_rows);
+
 /* A new folder under the temporary directory, and its end with all that is in it. */
 void fixture_make_folder(char out[256]);
 void fixture_remove_folder(const char *folder);

@@ -136,9 +136,10 @@ static void *write_all(void *context)
         put_some(shared->archive, number, 32, now);
         number += 32;
         now += 8;
-        struct archive_prune_limits limits = {now - 100, UINT64_MAX, UINT64_MAX};
-        size_t removed = 0;
-        enum status status = archive_prune(shared->archive, &limits, 50, &removed);
+        struct archive_prune_limits limits = archive_prune_nothing;
+        struct archive_prune_result result;
+        limits.oldest_ns = now - 100;
+        enum status status = archive_prune(shared->archive, &limits, 50, &result);
         REQUIRE(status == STATUS_OK || status == STATUS_BUSY);
     }
     return NULL;

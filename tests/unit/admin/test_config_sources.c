@@ -79,6 +79,21 @@ static void takes_the_references_variables_and_prefers_its_own(void **state)
     drop(loaded);
 }
 
+static void a_retention_policy_that_is_none_is_refused_by_name(void **state)
+{
+    static const char *const good[] = {
+            "--store", "--store-message-retention-policy=time:3600;size:1GB", NULL};
+    static const char *const bad[] = {"--store-message-retention-policy=capacity:5;none", NULL};
+    (void)state;
+    struct loaded *loaded = load(good, NULL, NULL);
+    assert_int_equal(loaded->status, STATUS_OK);
+    drop(loaded);
+    loaded = load(bad, NULL, NULL);
+    assert_int_equal(loaded->status, STATUS_BAD_ARGUMENT);
+    assert_non_null(strstr(loaded->reports.errors, "--store-message-retention-policy: \"none\""));
+    drop(loaded);
+}
+
 static void a_list_in_the_environment_is_one_item_or_an_array(void **state)
 {
     static const char *const one[] = {"WAKUNODE2_RATE_LIMIT=filter:100/1s", NULL};
@@ -185,6 +200,7 @@ int main(void)
             cmocka_unit_test(a_list_of_the_command_line_replaces_that_of_the_file),
             cmocka_unit_test(every_fault_of_a_file_is_named_with_its_place),
             cmocka_unit_test(config_file_is_found_by_its_option_and_names_no_other),
+            cmocka_unit_test(a_retention_policy_that_is_none_is_refused_by_name),
             cmocka_unit_test(a_missing_file_and_a_stray_word_are_errors),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -64,8 +64,7 @@ static void takes_what_says_nothing_new(void **state)
 {
     static const char *const neutral[][2] = {{"rln-relay", "false"}, {"discv5-discovery", "false"},
             {"dns-discovery-url", ""}, {"relay-service-ratio", "50:50"}, {"mode", "core"},
-            {"quic-support", "false"}, {"store-message-retention-policy", "none"},
-            {"kad-bootstrap-node", "/ip4/1.2.3.4/tcp/1/p2p/x"}};
+            {"quic-support", "false"}, {"kad-bootstrap-node", "/ip4/1.2.3.4/tcp/1/p2p/x"}};
     (void)state;
     for (size_t i = 0; i < sizeof(neutral) / sizeof(neutral[0]); i++) {
         struct reports reports;

@@ -477,24 +477,23 @@ static void knows_its_totals(void **state)
     model_free(&model);
 }
 
-static const struct archive_prune_limits no_limits = {INT64_MIN, UINT64_MAX, UINT64_MAX};
-
 static void prunes_by_age_in_steps_of_the_size_asked_for(void **state)
 {
     struct fixture_archive *fixture = *state;
     struct model model = {0};
     fill(fixture, &model, 60);
-    size_t removed = 1;
-    assert_int_equal(archive_prune(fixture->archive, &no_limits, 100, &removed), STATUS_OK);
-    assert_int_equal(removed, 0);
-    struct archive_prune_limits limits = no_limits;
+    struct archive_prune_result result = {.removed = 1};
+    assert_int_equal(
+            archive_prune(fixture->archive, &archive_prune_nothing, 100, &result), STATUS_OK);
+    assert_int_equal(result.removed, 0);
+    struct archive_prune_limits limits = archive_prune_nothing;
     limits.oldest_ns = 1700000000000000012;
     size_t sum = 0;
     do {
-        assert_int_equal(archive_prune(fixture->archive, &limits, 7, &removed), STATUS_OK);
-        assert_true(removed <= 7);
-        sum += removed;
-    } while (removed == 7);
+        assert_int_equal(archive_prune(fixture->archive, &limits, 7, &result), STATUS_OK);
+        assert_true(result.removed <= 7);
+        sum += result.removed;
+    } while (result.has_more);
     model_prune(&model, limits.oldest_ns);
     assert_int_equal(sum, 60 - model.count);
     compare_all_pages(fixture->reader, &model, (struct archive_query){.limit = 7});
@@ -506,21 +505,21 @@ static void prunes_the_oldest_beyond_a_count_and_beyond_bytes(void **state)
     struct fixture_archive *fixture = *state;
     struct model model = {0};
     fill(fixture, &model, 60);
-    struct archive_prune_limits limits = no_limits;
+    struct archive_prune_limits limits = archive_prune_nothing;
     limits.max_count = 25;
-    size_t removed = 0;
-    assert_int_equal(archive_prune(fixture->archive, &limits, 1000, &removed), STATUS_OK);
-    assert_int_equal(removed, 35);
+    struct archive_prune_result result;
+    assert_int_equal(archive_prune(fixture->archive, &limits, 1000, &result), STATUS_OK);
+    assert_int_equal(result.removed, 35);
     struct archive_totals totals;
     assert_int_equal(archive_totals(fixture->archive, &totals), STATUS_OK);
     assert_int_equal(totals.count, 25);
     limits.max_count = UINT64_MAX;
     limits.max_bytes = totals.message_bytes / 2;
-    assert_int_equal(archive_prune(fixture->archive, &limits, 1000, &removed), STATUS_OK);
-    assert_true(removed > 5 && removed < 20);
+    assert_int_equal(archive_prune(fixture->archive, &limits, 1000, &result), STATUS_OK);
+    assert_true(result.removed > 5 && result.removed < 20);
     assert_int_equal(archive_totals(fixture->archive, &totals), STATUS_OK);
     assert_true(totals.message_bytes <= limits.max_bytes);
-    assert_int_equal(totals.count, 25 - removed);
+    assert_int_equal(totals.count, 25 - result.removed);
 
     /* What is left are the newest. */
     struct archive_query query = {.limit = totals.count, .is_backward = true};
@@ -550,10 +549,10 @@ static void disturb(struct archive *archive, unsigned round)
             .timestamp_ns = STAY_FROM + 2 + (round % 2) * 1000,
             .payload_bytes = 8};
     fixture_put(archive, &message, NULL);
-    struct archive_prune_limits limits = no_limits;
+    struct archive_prune_limits limits = archive_prune_nothing;
     limits.oldest_ns = round * 5 < 150 ? round * 5 : 150;
-    size_t removed = 0;
-    assert_int_equal(archive_prune(archive, &limits, 10, &removed), STATUS_OK);
+    struct archive_prune_result result;
+    assert_int_equal(archive_prune(archive, &limits, 10, &result), STATUS_OK);
 }
 
 static void count_staying(

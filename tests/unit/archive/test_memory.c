@@ -35,10 +35,11 @@ static void keeps_a_reference_and_copies_nothing(void **state)
     assert_int_equal(archive_put(fixture.archive, &envelope, 1, &result), STATUS_OK);
     assert_int_equal(atomic_load(&envelope->references), 2);
     assert_int_equal(metrics_sum(NULL, METRIC_COPIES), copies);
-    size_t removed = 0;
-    struct archive_prune_limits limits = {INT64_MAX, UINT64_MAX, UINT64_MAX};
-    assert_int_equal(archive_prune(fixture.archive, &limits, 10, &removed), STATUS_OK);
-    assert_int_equal(removed, 1);
+    struct archive_prune_result pruned;
+    struct archive_prune_limits limits = archive_prune_nothing;
+    limits.oldest_ns = INT64_MAX;
+    assert_int_equal(archive_prune(fixture.archive, &limits, 10, &pruned), STATUS_OK);
+    assert_int_equal(pruned.removed, 1);
     assert_int_equal(atomic_load(&envelope->references), 1);
     envelope_unref(envelope);
     fixture_close(&fixture);

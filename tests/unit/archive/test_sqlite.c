@@ -245,9 +245,9 @@ static void answers_queries_but_takes_nothing_when_opened_read_only(void **state
     assert_int_equal(put_range(fixture->archive, 10, 10), STATUS_OK);
     assert_int_equal(count_messages(reader), 20);
     assert_int_equal(put_range(archive, 20, 1), STATUS_READ_ONLY);
-    size_t removed = 0;
-    struct archive_prune_limits limits = {INT64_MAX, 0, 0};
-    assert_int_equal(archive_prune(archive, &limits, 10, &removed), STATUS_READ_ONLY);
+    struct archive_prune_result pruned;
+    struct archive_prune_limits limits = {INT64_MAX, 0, 0, 0};
+    assert_int_equal(archive_prune(archive, &limits, 10, &pruned), STATUS_READ_ONLY);
     archive_reader_close(&reader);
     archive_close(&archive);
 }
@@ -460,10 +460,9 @@ static void prune_gives_segments_back_to_the_file_system(void **state)
         assert_int_equal(put_range(fixture->archive, i * 20, 20), STATUS_OK);
     }
     unsigned before = count_segments(fixture);
-    struct archive_prune_limits limits = {1000 + 100, UINT64_MAX, UINT64_MAX};
-    size_t removed = 0;
-    assert_int_equal(archive_prune(fixture->archive, &limits, 1000, &removed), STATUS_OK);
-    assert_int_equal(removed, 100);
+    struct archive_prune_limits limits = archive_prune_nothing;
+    limits.oldest_ns = 1000 + 100;
+    assert_int_equal(fixture_prune(fixture->archive, &limits, 1000), 100);
     assert_true(count_segments(fixture) <= before - 4);
     assert_int_equal(count_messages(fixture->reader), 100);
     fixture_reopen(fixture, &small_segments);
@@ -480,12 +479,9 @@ static void moves_what_is_left_of_a_segment_that_is_mostly_pruned(void **state)
         assert_int_equal(put_range(fixture->archive, i * 20 + 10000, 20), STATUS_OK);
     }
     unsigned before = count_segments(fixture);
-    struct archive_prune_limits limits = {1000 + 100000, UINT64_MAX, UINT64_MAX};
-    size_t removed = 0;
-    for (unsigned i = 0; i < 100; i++) {
-        assert_int_equal(archive_prune(fixture->archive, &limits, 50, &removed), STATUS_OK);
-    }
-    assert_int_equal(removed, 0);
+    struct archive_prune_limits limits = archive_prune_nothing;
+    limits.oldest_ns = 1000 + 100000;
+    assert_int_equal(fixture_prune(fixture->archive, &limits, 50), 400);
     assert_true(before >= 10);
     assert_true(count_segments(fixture) <= 2);
     assert_int_equal(count_messages(fixture->reader), 10);
@@ -499,9 +495,9 @@ static void forgets_content_topics_that_have_no_messages(void **state)
     char path[512];
     path_in(fixture, "archive.db", path);
     assert_int_equal(put_range(fixture->archive, 0, 40), STATUS_OK);
-    struct archive_prune_limits limits = {INT64_MIN, 1, UINT64_MAX};
-    size_t removed = 0;
-    assert_int_equal(archive_prune(fixture->archive, &limits, 1000, &removed), STATUS_OK);
+    struct archive_prune_limits limits = archive_prune_nothing;
+    limits.max_count = 1;
+    assert_int_equal(fixture_prune(fixture->archive, &limits, 1000), 39);
     sqlite3 *db = NULL;
     sqlite3_stmt *count = NULL;
     assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);

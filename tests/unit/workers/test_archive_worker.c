@@ -35,6 +35,7 @@ static struct worker_role spill_role;
 static int write_error; /* of the engine's files; 0: they work */
 static int spill_error; /* of the spill file */
 static size_t acknowledged;
+static struct retention_policy retention; /* of the next stage */
 
 static ssize_t write_engine(int fd, const struct iovec *parts, int count, off_t offset)
 {
@@ -95,6 +96,7 @@ static void make_stage(uint64_t limit_bytes)
     stage.archive_slot = progress_add_slot(&progress, number);
     stage.spill_slot = progress_add_slot(&progress, number);
     stage.batch_max = 4;
+    stage.retention_policy = retention;
     stage.acknowledge = count_acknowledged;
     assert_int_equal(archive_stage_init(&stage), STATUS_OK);
     archive_role = archive_stage_archive_role(&stage, "archive");
@@ -126,6 +128,7 @@ static int set_up(void **state)
     write_error = 0;
     spill_error = 0;
     acknowledged = 0;
+    retention = (struct retention_policy){0};
     return 0;
 }
 
@@ -261,6 +264,66 @@ static void keeps_a_refused_batch_and_stores_it_when_the_disk_works_again(void *
     assert_int_equal(since_ns, 0);
     assert_int_equal(stored(), 4);
     assert_closed();
+    end_stage();
+}
+
+static void removes_what_is_beyond_the_policy_after_each_batch(void **state)
+{
+    (void)state;
+    retention.max_count = 6;
+    make_stage(0);
+    for (unsigned i = 0; i < 10; i++) {
+        push(4 * i, 4);
+        assert_true(archive_role.has_work(&stage));
+        run_archive();
+        assert_true(stored() <= 6);
+        assert_closed();
+    }
+    assert_int_equal(counted(METRIC_ARCHIVE_PRUNED), 34);
+    assert_int_equal(counted(LEDGER_ARCHIVE_DELIVERED), 40);
+    assert_int_equal(progress_finished(&progress), 40);
+    /* It looks again without being woken, and does not hold up the end. */
+    assert_true(archive_role.deadline(&stage) != UINT64_MAX);
+    end_stage();
+}
+
+static void removes_old_messages_while_the_disk_is_full(void **state)
+{
+    (void)state;
+    retention.max_age_s = 1000;
+    make_stage(0);
+    push(0, 4); /* of 1970 */
+    write_error = ENOSPC;
+    run_archive();
+    assert_int_equal(health(), STATUS_DISK_FULL);
+    write_error = 0;
+    run_archive();
+    write_error = ENOSPC;
+    push(4, 4);
+    stage.retention.due_ns = 0;
+    run_archive();
+    assert_int_equal(health(), STATUS_DISK_FULL);
+    assert_int_equal(stored(), 0);
+    assert_int_equal(counted(METRIC_ARCHIVE_PRUNED), 4);
+    assert_closed();
+    write_error = 0;
+    end_stage();
+}
+
+static void shows_what_is_in_the_archive_to_other_threads(void **state)
+{
+    (void)state;
+    make_stage(0);
+    assert_int_equal(archive_stage_extent(&stage).count, 0);
+    push(0, 4);
+    run_archive();
+    stage.extent_due_ns = 0;
+    push(4, 4);
+    run_archive();
+    struct archive_totals extent = archive_stage_extent(&stage);
+    assert_int_equal(extent.count, 8);
+    assert_true(extent.size_bytes > 8 * 64);
+    assert_true(extent.oldest_ns == 1000 && extent.newest_ns == 1007);
     end_stage();
 }
 
@@ -557,6 +620,9 @@ int main(void)
             CASE(stores_what_the_ring_holds_in_batches_and_counts_it_once_stored),
             CASE(refuses_what_the_archive_had_before_as_duplicate),
             CASE(keeps_a_refused_batch_and_stores_it_when_the_disk_works_again),
+            CASE(removes_what_is_beyond_the_policy_after_each_batch),
+            CASE(removes_old_messages_while_the_disk_is_full),
+            CASE(shows_what_is_in_the_archive_to_other_threads),
             CASE(waits_longer_after_each_failure_and_no_turn_tries_before),
             CASE(tells_those_who_wait_that_the_engine_fails),
             CASE(a_batch_takes_no_more_than_its_part_of_the_memory_budget),

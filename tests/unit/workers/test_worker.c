@@ -24,6 +24,7 @@ struct toy {
     bool has_stopped;
     bool was_named;
     bool was_pinned;
+    size_t made; /* plain: by the start hook */
     size_t done_at_stop;
 };
 
@@ -41,6 +42,7 @@ static enum status start_toy(void *context)
     pthread_getaffinity_np(pthread_self(), sizeof(cpus), &cpus);
     self->was_pinned = CPU_COUNT(&cpus) == 1;
     metrics_add(METRIC_FRAMES, 1);
+    self->made = 42;
     return self->start_status;
 }
 
@@ -172,6 +174,34 @@ static void does_the_work_that_others_give_it(void **state)
     (void)state;
     for (size_t i = 0; i < 4; i++) {
         work_through(strategies[i], 100 * (i + 1));
+    }
+}
+
+/* Looks at nothing but the worker's state, so only that can bring the start hook's work along. */
+static void *wait_for_start(void *argument)
+{
+    while (!worker_is_started(worker)) {
+        sched_yield();
+    }
+    *(size_t *)argument = toy.made;
+    return NULL;
+}
+
+static void who_sees_it_started_sees_what_its_start_hook_made(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < 20; i++) {
+        pthread_t thread;
+        size_t seen = 0;
+        toy.made = 0;
+        create(IDLE_PARK, NULL);
+        assert_int_equal(pthread_create(&thread, NULL, wait_for_start, &seen), 0);
+        assert_int_equal(worker_start(worker), STATUS_OK);
+        pthread_join(thread, NULL);
+        assert_int_equal(seen, 42);
+        worker_request_stop(worker);
+        worker_join(worker);
+        worker_destroy(&worker);
     }
 }
 
@@ -361,6 +391,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
             CASE(does_the_work_that_others_give_it),
+            CASE(who_sees_it_started_sees_what_its_start_hook_made),
             CASE(a_start_hook_that_fails_ends_the_thread_and_is_told_to_the_owner),
             CASE(a_worker_that_was_never_started_can_be_destroyed),
             CASE(a_stop_request_drains_what_was_given_before),
