@@ -8,6 +8,7 @@
 #include "router/scores.h"
 #include "tests/support/mesh_fixture.h"
 #include "tests/support/parts.h"
+#include "workers/decode_worker.h"
 #include "workers/relay_lane.h"
 
 enum {
@@ -201,9 +202,56 @@ static void does_not_blame_a_peer_whose_promised_message_is_ignored(void **state
     assert_true(score_after_a_promise(*state, true) >= 0);
 }
 
+static void note_peer_count(
+        void *context, void *completion, const struct lane_decision *decision, size_t peer_count)
+{
+    (void)context;
+    assert_int_equal(decision->verdict, LANE_NEW);
+    *(size_t *)completion = peer_count;
+}
+
+/* More events than one turn takes, and then the message: all that was told before it counts. */
+static void hears_what_was_told_before_a_message_however_much_it_was(void **state)
+{
+    enum {
+        TALK = 300
+    };
+    struct fixture *fixture = *state;
+    struct progress progress;
+    struct dispatcher dispatcher;
+    size_t peer_count = SIZE_MAX;
+    progress_init(&progress);
+    dispatcher_init(&dispatcher);
+    dispatcher.progress = &progress;
+    struct decode_worker worker = {.lane = fixture->lane,
+            .inbox = fixture->inbox,
+            .relay = fixture->relay,
+            .dispatcher = &dispatcher,
+            .progress = &progress,
+            .progress_slot = progress_add_slot(&progress, PROGRESS_INTAKE),
+            .verdict = note_peer_count};
+    struct worker_role role = decode_worker_role(&worker, "decode");
+    join_topic(fixture);
+    join_peer(fixture, 1, 101);
+    for (size_t i = 0; i < TALK; i++) {
+        intake_post_event(&fixture->intake, 0, make_event(LANE_EVENT_UNSUBSCRIBE, 1, 101));
+    }
+    intake_post_event(&fixture->intake, 0, make_event(LANE_EVENT_SUBSCRIBE, 1, 101));
+    struct test_message message = {
+            .payload = "x", .content_topic = "/a/1/b/c", .timestamp_ns = TEST_RECEIVED_NS};
+    struct frame_part *part = test_part(&topic, &message);
+    part->origin = ORIGIN_API;
+    part->completion = &peer_count;
+    inbox_push(fixture->inbox, &part->link);
+    role.turn(&worker);
+    assert_int_equal(peer_count, 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+            cmocka_unit_test_setup_teardown(
+                    hears_what_was_told_before_a_message_however_much_it_was, set_up, tear_down),
             cmocka_unit_test_setup_teardown(
                     passes_over_what_an_older_connection_of_a_peer_says, set_up, tear_down),
             cmocka_unit_test_setup_teardown(
