@@ -18,7 +18,6 @@
 #include "node/network_settings.h"
 #include "node/node.h"
 #include "node/push_client.h"
-#include "node/static_nodes.h"
 
 enum {
     IO_THREADS_MAX = 64,
@@ -37,7 +36,9 @@ struct network {
     struct lightpush *lightpush; /* NULL: not served; likewise */
     struct store *store;
     struct push_client *push_client;
-    struct static_nodes *static_nodes;
+    struct peer_manager *peer_manager;
+    struct multiaddr static_nodes[NETWORK_STATIC_NODES_MAX];
+    size_t static_node_count;
     struct multiaddr addresses[NETWORK_EXTERNAL_MAX + NETWORK_LISTENERS_MAX];
     size_t address_count;
     char *topics[TOPICS_MAX];
@@ -148,10 +149,42 @@ static enum status collect_addresses(
     return status;
 }
 
+/* An address that the peer announces, if it can be dialled from here. */
+static void add_announced(
+        struct peer_facts *facts, struct span bytes, const struct connection *connection)
+{
+    struct multiaddr_endpoint endpoint;
+    struct multiaddr *address = &facts->addresses[facts->address_count];
+    if (facts->address_count < PEER_FACTS_ADDRESSES_MAX &&
+            multiaddr_from_bytes(address, bytes) == STATUS_OK &&
+            multiaddr_endpoint(&endpoint, address) == STATUS_OK && endpoint.port != 0 &&
+            multiaddr_set_peer(address, connection_peer(connection)) == STATUS_OK) {
+        facts->address_count++;
+    }
+}
+
+static void tell_peer_manager(struct network *network, const struct connection *connection,
+        const struct identify_info *info)
+{
+    struct peer_facts *facts =
+            peer_facts_create(info->agent, info->protocols, info->protocol_count);
+    if (facts == NULL) {
+        return;
+    }
+    bool is_relay = network->relay != NULL && identify_info_has_protocol(info, RELAY_PROTOCOL_ID);
+    facts->has_protocols = info->has_protocols;
+    for (size_t i = 0; i < info->address_count; i++) {
+        add_announced(facts, info->addresses[i], connection);
+    }
+    peer_manager_identified(network->peer_manager, connection_id(connection),
+            is_relay ? PEER_RELAY : PEER_SERVICE, facts);
+}
+
 static void on_identified(
         void *context, struct connection *connection, const struct identify_info *info)
 {
     struct network *network = context;
+    tell_peer_manager(network, connection, info);
     if (identify_info_has_protocol(info, METADATA_PROTOCOL_ID)) {
         metadata_ask(network->metadata, connection);
     }
@@ -246,14 +279,52 @@ static enum status make_store(struct network *network, const struct network_sett
     return store_create(&network->store, &store_options);
 }
 
+static void on_metadata(
+        void *context, struct connection *connection, const struct metadata_message *said)
+{
+    struct network *network = context;
+    size_t bytes = said->shard_count * sizeof(said->shards[0]);
+    struct peer_metadata *metadata = memory_allocate(sizeof(*metadata) + bytes);
+    if (metadata == NULL) {
+        return;
+    }
+    metadata->has_cluster = said->has_cluster;
+    metadata->cluster_id = said->cluster_id;
+    metadata->shard_count = said->shard_count;
+    memcpy(metadata->shards, said->shards, bytes);
+    peer_manager_set_metadata(network->peer_manager, connection_id(connection), metadata);
+}
+
+/* Without relay all peers are clients of services. */
+static enum status make_peer_manager(
+        struct network *network, const struct network_settings *settings, struct node_error *error)
+{
+    struct peer_manager_options options = {.net_switch = network->net_switch,
+            .relay_service_ratio = settings->has_relay ? settings->relay_service_ratio : "0:1",
+            .connections_max = settings->limits.connections_max,
+            .store_capacity = settings->peer_store_capacity,
+            .file = settings->peer_file};
+    memcpy(network->static_nodes, settings->static_nodes, sizeof(network->static_nodes));
+    network->static_node_count = settings->static_node_count;
+    enum status status = peer_manager_create(&network->peer_manager, &options);
+    return explain(error, status,
+            status == STATUS_BAD_ARGUMENT ? "--relay-service-ratio is not RELAY:SERVICE"
+                                          : "peer manager");
+}
+
 static enum status make_protocols(struct network *network, const struct network_settings *settings,
         const struct network_options *options, struct node_error *error)
 {
     struct metadata_options metadata = {.net_switch = network->net_switch,
             .cluster_id = settings->cluster_id,
             .shards = settings->shards,
-            .shard_count = settings->shard_count};
-    enum status status = ping_register(network->net_switch);
+            .shard_count = settings->shard_count,
+            .told = on_metadata,
+            .context = network};
+    enum status status = make_peer_manager(network, settings, error);
+    if (status == STATUS_OK) {
+        status = ping_register(network->net_switch);
+    }
     if (status == STATUS_OK) {
         status = make_identify(network, settings);
     }
@@ -271,10 +342,6 @@ static enum status make_protocols(struct network *network, const struct network_
     }
     if (status == STATUS_OK) {
         status = make_store(network, settings, options, error);
-    }
-    if (status == STATUS_OK) {
-        status = static_nodes_create(&network->static_nodes, network->net_switch,
-                settings->static_nodes, settings->static_node_count);
     }
     return explain(error, status, "protocols");
 }
@@ -377,7 +444,7 @@ void network_destroy(struct network **network_pointer)
         return;
     }
     stop_unstarted(network);
-    static_nodes_destroy(&network->static_nodes);
+    peer_manager_destroy(&network->peer_manager);
     relay_destroy(&network->relay);
     switch_destroy(&network->net_switch);
     lightpush_destroy(&network->lightpush);
@@ -409,7 +476,14 @@ struct worker_role network_io_role(struct network *network, size_t loop, const c
 
 void network_start(struct network *network)
 {
-    static_nodes_start(network->static_nodes);
+    peer_manager_start(network->peer_manager);
+    for (size_t i = 0; i < network->static_node_count; i++) {
+        enum status status = peer_manager_add(
+                network->peer_manager, &network->static_nodes[i], PEER_ORIGIN_STATIC);
+        if (status != STATUS_OK) {
+            log_write(LOG_WARN, "peers", "a static node is not dialled: %s", status_text(status));
+        }
+    }
 }
 
 /* Requests that other threads still work on come back to their io thread, which has to be there. */
@@ -423,6 +497,7 @@ static bool has_pending(const struct network *network)
 void network_close(struct network *network)
 {
     struct timespec slice = {.tv_nsec = NANOSECONDS_PER_MILLISECOND};
+    peer_manager_stop(network->peer_manager);
     switch_stop(network->net_switch);
     while (!switch_is_stopped(network->net_switch) || has_pending(network)) {
         nanosleep(&slice, NULL);
@@ -459,6 +534,11 @@ struct net_switch *network_switch(const struct network *network)
 struct push_client *network_push_client(const struct network *network)
 {
     return network->push_client;
+}
+
+struct peer_manager *network_peer_manager(const struct network *network)
+{
+    return network->peer_manager;
 }
 
 bool network_has_store(const struct network *network)

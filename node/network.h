@@ -3,7 +3,7 @@
 
 /*
  * A node's part in a libp2p network, assembled from options: identity, io loops, switch, identify,
- * ping, metadata, relay, and the peers that it stays connected to.
+ * ping, metadata, relay, the services, and the peers that it dials.
  *
  * Lifetime:  create (listens from then on), run the io roles, start, close, stop the io roles, stop
  *            whatever posts or releases frames, destroy.
@@ -18,6 +18,7 @@
 #include "base/status.h"
 #include "net/identity/identity.h"
 #include "net/identity/multiaddr.h"
+#include "net/peer_manager/peer_manager.h"
 #include "net/protocols/relay.h"
 #include "net/switch/switch.h"
 #include "queues/frame_budget.h"
@@ -67,6 +68,7 @@ const struct identity *BORROWED network_identity(const struct network *network);
 struct net_switch *BORROWED network_switch(const struct network *network);
 
 struct push_client *BORROWED network_push_client(const struct network *network);
+struct peer_manager *BORROWED network_peer_manager(const struct network *network);
 
 /* Whether it posts to query_jobs. */
 bool network_has_store(const struct network *network);

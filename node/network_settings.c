@@ -14,7 +14,8 @@
 enum {
     RLN_CLUSTER = 1,
     PORT_MAX = 65535,
-    RATE_TEXTS_MAX = 64
+    RATE_TEXTS_MAX = 64,
+    PEERS_A_CONNECTION = 5 /* that the store keeps, as the reference does */
 };
 
 static enum status refuse(
@@ -292,6 +293,26 @@ static void read_connection_limits(struct switch_options *out, const struct opti
     out->keep_alive_ms = options_number(options, "keep-alive-interval");
 }
 
+/* A store that is smaller than the number of connections would forget peers that are there. */
+static enum status read_peers(
+        struct network_settings *out, const struct options *options, struct node_error *error)
+{
+    size_t capacity = (size_t)options_number(options, "peer-store-capacity");
+    size_t connections = out->limits.connections_max;
+    if (capacity != 0 && capacity < connections) {
+        snprintf(error->text, sizeof(error->text),
+                "--peer-store-capacity=%zu: less than --max-connections (%zu)", capacity,
+                connections);
+        return STATUS_BAD_ARGUMENT;
+    }
+    out->peer_store_capacity = capacity != 0 ? capacity : connections * PEERS_A_CONNECTION;
+    out->relay_service_ratio = options_text(options, "relay-service-ratio");
+    out->peer_file = options_flag(options, "peer-persistence")
+                             ? options_text(options, "peer-store-file")
+                             : NULL;
+    return STATUS_OK;
+}
+
 static enum status read_limits(
         struct network_settings *out, const struct options *options, struct node_error *error)
 {
@@ -379,6 +400,9 @@ static enum status read_all_but_identity(
     }
     if (status == STATUS_OK) {
         status = read_push_service(out, options, error);
+    }
+    if (status == STATUS_OK) {
+        status = read_peers(out, options, error);
     }
     if (status == STATUS_OK) {
         status = read_listeners(out, options, error);

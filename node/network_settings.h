@@ -41,6 +41,10 @@ struct network_settings {
     struct multiaddr static_nodes[NETWORK_STATIC_NODES_MAX];
     size_t static_node_count;
 
+    const char *relay_service_ratio;
+    size_t peer_store_capacity;
+    const char *peer_file; /* NULL: peers are not kept */
+
     struct switch_options limits; /* only what bounds connections is set */
     const char *agent;            /* NULL: the default */
 

@@ -35,7 +35,7 @@ enum node_peer_state {
 /* A text or a list that is not known is empty. */
 struct node_peer {
     struct peer_id id;
-    const struct multiaddr *addresses; /* with /p2p; the one that is in use first */
+    const struct multiaddr *addresses; /* with /p2p; the best to dial first */
     size_t address_count;
     const char *const *protocols; /* that it said it speaks */
     size_t protocol_count;
@@ -47,7 +47,7 @@ struct node_peer {
     uint32_t cluster_id;
     const uint16_t *shards; /* of its metadata */
     size_t shard_count;
-    bool has_score; /* it speaks relay with us */
+    bool has_score; /* a relay stream with it is agreed */
     double score;
     const char *const *mesh_topics; /* whose mesh of ours it is in */
     size_t mesh_topic_count;

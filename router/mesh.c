@@ -397,6 +397,18 @@ void mesh_on_prune(struct mesh *mesh, uint64_t peer, const struct topic *topic, 
     backoffs_add(&pruned->backoffs, peer, now_ns + backoff_ns);
 }
 
+void mesh_visit(const struct mesh *mesh,
+        void (*visit)(void *context, const struct topic *topic, uint64_t peer), void *context)
+{
+    struct peer_slot *slot;
+    for (size_t i = 0; (slot = peer_map_next(&mesh->topics, &i)) != NULL;) {
+        const struct mesh_topic *topic = slot->value;
+        for (size_t j = 0; j < topic->mesh.count; j++) {
+            visit(context, topic->topic, topic->mesh.peers[j]->id);
+        }
+    }
+}
+
 bool mesh_has_peer(const struct mesh *mesh, const struct topic *topic, uint64_t peer)
 {
     const struct mesh_topic *found = mesh_find_topic(mesh, topic);

@@ -132,6 +132,10 @@ bool mesh_has_promises(const struct mesh *mesh);
 /* Once a second. */
 void mesh_heartbeat(struct mesh *mesh, const struct mesh_turn *turn);
 
+/* Calls visit for each peer in the mesh of each topic. */
+void mesh_visit(const struct mesh *mesh,
+        void (*visit)(void *context, const struct topic *topic, uint64_t peer), void *context);
+
 bool mesh_has_peer(const struct mesh *mesh, const struct topic *topic, uint64_t peer);
 
 struct mesh_counts {

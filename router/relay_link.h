@@ -41,7 +41,8 @@ enum lane_event_kind {
     LANE_EVENT_IDONTWANT,
     LANE_EVENT_PENALISE,   /* from another lane to lane 0: penalty (P7) */
     LANE_EVENT_JOIN_TOPIC, /* from the node: we take part in topic from now on */
-    LANE_EVENT_LEAVE_TOPIC
+    LANE_EVENT_LEAVE_TOPIC,
+    LANE_EVENT_LIST_MESH /* from the node: visit is called with owner for each peer in a mesh */
 };
 
 struct lane_event {
@@ -57,6 +58,9 @@ struct lane_event {
     uint64_t address;        /* JOINED: equal for peers of one place (P6), 0: unknown */
     double penalty;
     bool is_outbound;
+
+    /* LIST_MESH */
+    void (*visit)(void *owner, const struct topic *topic, uint64_t peer);
 
     /* Called when the event is destroyed; NULL: nothing. */
     void (*release)(void *owner);

@@ -250,6 +250,9 @@ static void take_event(struct relay_lane *relay, const struct lane_event *event,
     case LANE_EVENT_LEAVE_TOPIC:
         mesh_leave(relay->mesh, event->topic, &turn);
         return;
+    case LANE_EVENT_LIST_MESH:
+        mesh_visit(relay->mesh, event->visit, event->owner);
+        return;
     }
 }
 

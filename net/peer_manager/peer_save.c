@@ -29,7 +29,12 @@ static void on_done(uv_work_t *work, int result)
         log_write(LOG_WARN, "peers", "%s cannot be written: %s", save->manager->file,
                 status_text(save->status));
     }
+    struct peer_manager *manager = save->manager;
     memory_free(save);
+    if (manager->is_save_wanted) {
+        manager->is_save_wanted = false;
+        peer_manager_save(manager);
+    }
 }
 
 static size_t count_addresses(const struct peer_manager *manager)
@@ -54,7 +59,11 @@ static void append(struct save *save, const struct multiaddr *address)
 void peer_manager_save(struct peer_manager *manager)
 {
     const struct peer_record *peer;
-    if (manager->file == NULL || manager->is_saving) {
+    if (manager->file == NULL) {
+        return;
+    }
+    if (manager->is_saving) {
+        manager->is_save_wanted = true;
         return;
     }
     struct save *save =

@@ -2,35 +2,57 @@
 #include "net/peer_manager/peer_slots.h"
 
 #include <assert.h>
-#include <stdlib.h>
+#include <stdint.h>
 
 enum {
     OUTBOUND_PART = 3, /* one in so many relay slots */
-    RATIO_MAX = 1000000
+    DECIMALS_MAX = 6,
+    PART_MAX = 1000000
 };
 
-/* Digits only; *end is behind them. */
-static bool parse_part(unsigned long *out, const char *text, char **end)
+static bool is_digit(char c)
 {
-    if (text[0] < '0' || text[0] > '9') {
+    return c >= '0' && c <= '9';
+}
+
+/* A decimal number without sign and exponent, in millionths; *end is behind it. */
+static bool parse_part(uint64_t *out, const char *text, const char **end)
+{
+    uint64_t number = 0;
+    unsigned decimals = 0;
+    if (!is_digit(*text)) {
         return false;
     }
-    *out = strtoul(text, end, 10);
-    return *out <= RATIO_MAX;
+    for (; is_digit(*text) && number <= PART_MAX; text++) {
+        number = number * 10 + (uint64_t)(*text - '0');
+    }
+    bool is_too_large = number > PART_MAX;
+    if (*text == '.') {
+        for (text++; is_digit(*text) && decimals < DECIMALS_MAX; text++, decimals++) {
+            number = number * 10 + (uint64_t)(*text - '0');
+        }
+    }
+    for (; decimals < DECIMALS_MAX; decimals++) {
+        number *= 10;
+    }
+    *out = number;
+    *end = text;
+    return !is_too_large;
 }
 
 enum status peer_slots_init(struct peer_slots *out, size_t total, const char *ratio)
 {
-    unsigned long relay;
-    unsigned long service;
-    char *end;
+    uint64_t relay;
+    uint64_t service;
+    const char *end;
     if (!parse_part(&relay, ratio, &end) || *end != ':' || !parse_part(&service, end + 1, &end) ||
             *end != '\0' || relay + service == 0) {
         return STATUS_BAD_ARGUMENT;
     }
+    uint64_t whole = relay + service;
     out->total = total;
-    out->relay = total * relay / (relay + service);
-    out->relay_outbound = (out->relay + OUTBOUND_PART - 1) / OUTBOUND_PART;
+    out->relay = (size_t)((total * relay + whole - 1) / whole);
+    out->relay_outbound = out->relay / OUTBOUND_PART;
     out->relay_inbound = out->relay - out->relay_outbound;
     return STATUS_OK;
 }

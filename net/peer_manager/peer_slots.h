@@ -33,7 +33,7 @@ struct peer_counts {
     size_t of[3][2]; /* [kind][is_outbound] */
 };
 
-/* ratio: "RELAY:SERVICE" such as "50:50", both whole numbers, not both 0. */
+/* ratio: "RELAY:SERVICE" such as "50:50" or "13.33:86.67", not both 0. */
 MUST_USE enum status peer_slots_init(struct peer_slots *out, size_t total, const char *ratio);
 
 void peer_counts_add(struct peer_counts *counts, enum peer_kind kind, bool is_outbound);

@@ -9,6 +9,7 @@ struct peer_store {
     struct peer_store_options options;
     struct peer_record **peers;
     size_t count;
+    struct hash_table by_id;
     uint64_t random;
 };
 
@@ -24,7 +25,8 @@ enum status peer_store_create(struct peer_store **out, const struct peer_store_o
     }
     store->random = options->seed | 1;
     store->peers = memory_allocate_zeroed(store->options.capacity * sizeof(struct peer_record *));
-    if (store->peers == NULL) {
+    if (store->peers == NULL || hash_table_init(&store->by_id) != STATUS_OK) {
+        memory_free(store->peers);
         memory_free(store);
         return STATUS_NO_MEMORY;
     }
@@ -40,19 +42,26 @@ void peer_store_destroy(struct peer_store **store)
     for (size_t i = 0; i < (*store)->count; i++) {
         memory_free((*store)->peers[i]);
     }
+    hash_table_fini(&(*store)->by_id);
     memory_free((*store)->peers);
     memory_free(*store);
     *store = NULL;
 }
 
+_Static_assert(offsetof(struct peer_record, by_id) == 0, "a peer is found by its link");
+
+static uint64_t hash_of(const struct peer_store *store, const struct peer_id *id)
+{
+    return peer_id_hash(id, store->options.seed);
+}
+
 struct peer_record *peer_store_find(const struct peer_store *store, const struct peer_id *id)
 {
-    for (size_t i = 0; i < store->count; i++) {
-        if (peer_id_equal(&store->peers[i]->id, id)) {
-            return store->peers[i];
-        }
+    struct hash_link *link = hash_table_first(&store->by_id, hash_of(store, id));
+    while (link != NULL && !peer_id_equal(&((struct peer_record *)link)->id, id)) {
+        link = hash_table_next(link);
     }
-    return NULL;
+    return (struct peer_record *)link;
 }
 
 size_t peer_store_count(const struct peer_store *store)
@@ -67,6 +76,7 @@ struct peer_record *peer_store_at(const struct peer_store *store, size_t i)
 
 static void remove_at(struct peer_store *store, size_t i)
 {
+    hash_table_remove(&store->by_id, &store->peers[i]->by_id);
     memory_free(store->peers[i]);
     store->count--;
     store->peers[i] = store->peers[store->count];
@@ -121,28 +131,44 @@ static void add_address(struct peer_record *peer, const struct multiaddr *addres
     peer->addresses[peer->address_count++] = *address;
 }
 
-enum status peer_store_add(
-        struct peer_store *store, const struct multiaddr *address, bool is_static, uint64_t now_ms)
+static struct peer_record *add_peer(
+        struct peer_store *store, const struct peer_id *id, uint64_t now_ms)
+{
+    struct peer_record *peer = memory_allocate_zeroed(sizeof(*peer));
+    if (peer != NULL) {
+        peer->id = *id;
+        peer->heard_ms = now_ms;
+        peer->due_ms = now_ms;
+        store->peers[store->count++] = peer;
+        hash_table_insert(&store->by_id, &peer->by_id, hash_of(store, id));
+    }
+    return peer;
+}
+
+enum status peer_store_add(struct peer_store *store, const struct multiaddr *address,
+        enum peer_origin origin, uint64_t now_ms)
 {
     struct peer_id id;
     if (!multiaddr_peer(&id, address)) {
         return STATUS_BAD_ADDRESS;
     }
     struct peer_record *peer = peer_store_find(store, &id);
-    if (peer == NULL) {
-        if (!make_room(store)) {
-            return STATUS_LIMIT_REACHED;
-        }
-        peer = memory_allocate_zeroed(sizeof(*peer));
-        if (peer == NULL) {
-            return STATUS_NO_MEMORY;
-        }
-        peer->id = id;
-        peer->heard_ms = now_ms;
-        peer->due_ms = now_ms;
-        store->peers[store->count++] = peer;
+    bool is_new = peer == NULL;
+    if (is_new && !make_room(store)) {
+        return STATUS_LIMIT_REACHED;
     }
-    peer->is_static = peer->is_static || is_static;
+    if (is_new) {
+        peer = add_peer(store, &id, now_ms);
+    }
+    if (peer == NULL) {
+        return STATUS_NO_MEMORY;
+    }
+    bool says_more =
+            origin == PEER_ORIGIN_STATIC || (origin == PEER_ORIGIN_REQUESTED && !peer->is_static);
+    if (is_new || says_more) {
+        peer->origin = origin;
+    }
+    peer->is_static = peer->is_static || origin == PEER_ORIGIN_STATIC;
     add_address(peer, address);
     return STATUS_OK;
 }
@@ -170,11 +196,13 @@ static uint64_t next_random(struct peer_store *store)
 void peer_store_failed(struct peer_store *store, struct peer_record *peer, uint64_t now_ms)
 {
     uint64_t delay_ms = store->options.backoff_first_ms;
-    for (unsigned i = 0; i < peer->failures && delay_ms < store->options.backoff_max_ms; i++) {
+    uint64_t max_ms =
+            peer->is_static ? store->options.static_backoff_max_ms : store->options.backoff_max_ms;
+    for (unsigned i = 0; i < peer->failures && delay_ms < max_ms; i++) {
         delay_ms *= 2;
     }
-    if (delay_ms > store->options.backoff_max_ms) {
-        delay_ms = store->options.backoff_max_ms;
+    if (delay_ms > max_ms) {
+        delay_ms = max_ms;
     }
     /* From half of it to all of it, so that peers of a node that restarts do not come in step. */
     peer->due_ms = now_ms + delay_ms / 2 + next_random(store) % (delay_ms / 2 + 1);
@@ -193,10 +221,18 @@ void peer_store_lost(struct peer_store *store, struct peer_record *peer, uint64_
     peer_store_failed(store, peer, now_ms);
 }
 
+void peer_store_avoid(struct peer_record *peer, uint64_t until_ms)
+{
+    if (peer->due_ms < until_ms) {
+        peer->due_ms = until_ms;
+    }
+}
+
 void peer_store_succeeded(struct peer_record *peer, uint64_t now_ms)
 {
     peer->heard_ms = now_ms;
     peer->is_dialling = false;
+    peer->was_connected = true;
 }
 
 static bool is_candidate(const struct peer_record *peer, bool wants_more)

@@ -16,6 +16,7 @@
 #include "base/status.h"
 #include "net/identity/multiaddr.h"
 #include "net/identity/peer_id.h"
+#include "net/switch/hash_table.h"
 
 enum {
     PEER_ADDRESSES_MAX = 8,
@@ -32,6 +33,7 @@ enum peer_origin {
 };
 
 struct peer_record {
+    struct hash_link by_id;
     struct peer_id id;
     struct multiaddr addresses[PEER_ADDRESSES_MAX]; /* with /p2p */
     size_t address_count;
@@ -40,8 +42,10 @@ struct peer_record {
     uint64_t heard_ms;   /* last connected, or added */
     unsigned failures;   /* since the last connection that was not short */
     uint64_t connection; /* 0: none */
-    bool is_static;      /* always wanted, never forgotten */
-    bool is_outbound;    /* of the connection */
+    enum peer_origin origin;
+    bool was_connected;
+    bool is_static;   /* always wanted, never forgotten */
+    bool is_outbound; /* of the connection */
     bool is_dialling;
 };
 
@@ -49,7 +53,8 @@ struct peer_store_options {
     size_t capacity;           /* 0: PEER_STORE_CAPACITY */
     uint64_t backoff_first_ms; /* after the first failure */
     uint64_t backoff_max_ms;
-    uint64_t seed; /* of the jitter */
+    uint64_t static_backoff_max_ms; /* of static peers */
+    uint64_t seed;                  /* of the jitter and of the table: drawn at random */
 };
 
 struct peer_store;
@@ -60,10 +65,11 @@ void peer_store_destroy(struct peer_store **store);
 
 /*
  * Adds an address, which ends in /p2p, and its peer if that is new. STATUS_LIMIT_REACHED when the
- * store is full of static and connected peers. A full list of addresses loses its oldest.
+ * store is full of static and connected peers. A full list of addresses loses its oldest. A peer that
+ * is known stays of its origin, unless the new one says more (static, then requested).
  */
-MUST_USE enum status peer_store_add(
-        struct peer_store *store, const struct multiaddr *address, bool is_static, uint64_t now_ms);
+MUST_USE enum status peer_store_add(struct peer_store *store, const struct multiaddr *address,
+        enum peer_origin origin, uint64_t now_ms);
 MUST_USE enum status peer_store_remove(struct peer_store *store, const struct peer_id *id);
 
 struct peer_record *BORROWED peer_store_find(
@@ -76,6 +82,9 @@ void peer_store_failed(struct peer_store *store, struct peer_record *peer, uint6
 
 /* A connection was lost. A peer that always lets us in and throws us out is dialled ever less. */
 void peer_store_lost(struct peer_store *store, struct peer_record *peer, uint64_t now_ms);
+
+/* It is not to be dialled for so long, whatever else is said. */
+void peer_store_avoid(struct peer_record *peer, uint64_t until_ms);
 void peer_store_succeeded(struct peer_record *peer, uint64_t now_ms);
 
 /*

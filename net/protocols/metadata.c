@@ -2,6 +2,7 @@
 #include "net/protocols/metadata.h"
 
 #include <assert.h>
+#include <string.h>
 
 #include "base/log.h"
 #include "base/memory.h"
@@ -18,57 +19,89 @@
 struct metadata {
     struct net_switch *net_switch;
     struct exchange_server server;
+    void (*told)(void *context, struct connection *connection, const struct metadata_message *said);
+    void *context;
     uint32_t cluster_id;
     size_t shard_count;
     size_t message_length;
     uint8_t message[]; /* question and answer alike */
 };
 
-static enum status count_packed(size_t *count, struct span packed)
+struct shard_list {
+    size_t count;
+    uint16_t shards[METADATA_SHARDS_MAX];
+};
+
+static enum status add_shard(struct shard_list *list, uint64_t shard)
+{
+    if (shard > UINT16_MAX) {
+        return STATUS_BAD_FIELD;
+    }
+    if (list->count < METADATA_SHARDS_MAX) {
+        list->shards[list->count++] = (uint16_t)shard;
+    }
+    return STATUS_OK;
+}
+
+static enum status add_packed(struct shard_list *list, struct span packed)
 {
     enum status status = STATUS_OK;
     while (status == STATUS_OK && packed.length > 0) {
         uint64_t shard;
         status = varint_read(&shard, &packed);
-        *count += status == STATUS_OK;
+        if (status == STATUS_OK) {
+            status = add_shard(list, shard);
+        }
     }
     return status;
 }
 
+static enum status set_cluster(struct metadata_message *out, uint64_t cluster_id)
+{
+    if (cluster_id > UINT32_MAX) {
+        return STATUS_BAD_FIELD;
+    }
+    out->has_cluster = true;
+    out->cluster_id = (uint32_t)cluster_id;
+    return STATUS_OK;
+}
+
+static enum status take_field(struct metadata_message *out, struct shard_list *early,
+        struct shard_list *late, const struct wire_field *field)
+{
+    switch (field->tag) {
+    case FIELD_CLUSTER:
+        return set_cluster(out, field->number);
+    case FIELD_SHARD:
+        return add_shard(early, field->number);
+    case FIELD_SHARD_LATER:
+        return add_shard(late, field->number);
+    case FIELD_SHARDS:
+        return add_packed(early, field->bytes);
+    case FIELD_SHARDS_LATER:
+        return add_packed(late, field->bytes);
+    default:
+        return STATUS_OK;
+    }
+}
+
 enum status metadata_message_read(struct metadata_message *out, struct span message)
 {
-    size_t early = 0;
-    size_t late = 0;
-    *out = (struct metadata_message){0};
+    struct shard_list early = {.count = 0};
+    struct shard_list late = {.count = 0};
     enum status status = STATUS_OK;
+    out->has_cluster = false;
+    out->cluster_id = 0;
     while (status == STATUS_OK && message.length > 0) {
         struct wire_field field;
         status = wire_next(&field, &message);
-        if (status != STATUS_OK) {
-            break;
-        }
-        switch (field.tag) {
-        case FIELD_CLUSTER:
-            out->has_cluster = true;
-            out->cluster_id = (uint32_t)field.number;
-            break;
-        case FIELD_SHARD:
-            early++;
-            break;
-        case FIELD_SHARD_LATER:
-            late++;
-            break;
-        case FIELD_SHARDS:
-            status = count_packed(&early, field.bytes);
-            break;
-        case FIELD_SHARDS_LATER:
-            status = count_packed(&late, field.bytes);
-            break;
-        default:
-            break;
+        if (status == STATUS_OK) {
+            status = take_field(out, &early, &late, &field);
         }
     }
-    out->shard_count = late > 0 ? late : early;
+    const struct shard_list *list = late.count > 0 ? &late : &early;
+    out->shard_count = list->count;
+    memcpy(out->shards, list->shards, list->count * sizeof(list->shards[0]));
     return status;
 }
 
@@ -92,7 +125,7 @@ static size_t message_size(const struct metadata_options *options)
 }
 
 static bool is_of_other_cluster(
-        const struct metadata *metadata, const struct connection *connection, struct span message)
+        const struct metadata *metadata, struct connection *connection, struct span message)
 {
     static struct log_limit limit;
     char text[PEER_ID_TEXT_SIZE];
@@ -100,6 +133,9 @@ static bool is_of_other_cluster(
     if (metadata_message_read(&said, message) != STATUS_OK) {
         metrics_add(METRIC_METADATA_REFUSED, 1);
         return false;
+    }
+    if (metadata->told != NULL) {
+        metadata->told(metadata->context, connection, &said);
     }
     if (!said.has_cluster || said.cluster_id == metadata->cluster_id) {
         return false;
@@ -168,6 +204,8 @@ enum status metadata_create(struct metadata **out, const struct metadata_options
         return STATUS_NO_MEMORY;
     }
     metadata->net_switch = options->net_switch;
+    metadata->told = options->told;
+    metadata->context = options->context;
     metadata->cluster_id = options->cluster_id;
     metadata->shard_count = options->shard_count;
     metadata->message_length = write_message(metadata->message, options);

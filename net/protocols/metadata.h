@@ -27,11 +27,22 @@ enum {
     METADATA_SHARDS_MAX = 1024
 };
 
+/* What a peer said of itself. */
+struct metadata_message {
+    bool has_cluster;
+    uint32_t cluster_id;
+    size_t shard_count; /* what comes after METADATA_SHARDS_MAX is checked and passed over */
+    uint16_t shards[METADATA_SHARDS_MAX];
+};
+
 struct metadata_options {
     struct net_switch *BORROWED net_switch;
     uint32_t cluster_id;
     const uint32_t *shards; /* copied */
     size_t shard_count;     /* at most METADATA_SHARDS_MAX */
+    /* A peer has told, asked or asking. May be NULL. On its io thread; said is valid in the call. */
+    void (*told)(void *context, struct connection *connection, const struct metadata_message *said);
+    void *context;
 };
 
 struct metadata;
@@ -45,12 +56,5 @@ void metadata_destroy(struct metadata **metadata);
  */
 void metadata_ask(struct metadata *metadata, struct connection *connection);
 
-/* What a peer said of itself. */
-struct metadata_message {
-    bool has_cluster;
-    uint32_t cluster_id;
-    size_t shard_count;
-};
-
-/* STATUS_BAD_FIELD and others when it is no such message. */
+/* STATUS_BAD_FIELD and others when it is no such message: numbers beyond their range are none. */
 MUST_USE enum status metadata_message_read(struct metadata_message *out, struct span message);

@@ -319,6 +319,19 @@ struct relay_outbound relay_outbound(const struct relay *relay)
     };
 }
 
+bool relay_standing_of(
+        struct relay *relay, const struct connection *connection, struct relay_standing *out)
+{
+    uint64_t id = connection_id(connection);
+    const struct relay_peer *peer = relay_find_peer(relay_shard_of(relay, id), id);
+    if (peer == NULL || !peer->is_joined) {
+        return false;
+    }
+    *out = (struct relay_standing){
+            .peer = peer->number, .score = score_card_total(&peer->card->card)};
+    return true;
+}
+
 size_t relay_peer_count(const struct relay *relay)
 {
     size_t count = 0;

@@ -83,5 +83,15 @@ struct relay_outbound {
 };
 struct relay_outbound relay_outbound(const struct relay *relay);
 
+/* What relay knows of a connection's peer. */
+struct relay_standing {
+    uint64_t peer; /* the number that lanes know it by */
+    double score;
+};
+
+/* False: it does not speak relay with us. Thread: the connection's io thread. */
+MUST_USE bool relay_standing_of(
+        struct relay *relay, const struct connection *connection, struct relay_standing *out);
+
 /* Connections that speak relay. */
 size_t relay_peer_count(const struct relay *relay);

@@ -302,6 +302,11 @@ const char *connection_security(const struct connection *connection)
     return "/noise";
 }
 
+uint64_t connection_round_trip_ns(const struct connection *connection)
+{
+    return connection->muxer == NULL ? UINT64_MAX : muxer_rtt_ns(connection->muxer);
+}
+
 const char *connection_muxer(const struct connection *connection)
 {
     return connection->muxer == NULL ? NULL : muxer_protocol_id(connection->muxer_kind);

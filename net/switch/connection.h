@@ -42,6 +42,9 @@ void connection_set_agent(struct connection *connection, struct span agent);
 void connection_remote(const struct connection *connection, struct multiaddr *out);
 void connection_local(const struct connection *connection, struct multiaddr *out);
 
+/* Of the last ping of the muxer, UINT64_MAX: not measured. */
+uint64_t connection_round_trip_ns(const struct connection *connection);
+
 size_t connection_stream_count(const struct connection *connection);
 
 struct stream_request {

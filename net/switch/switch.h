@@ -120,6 +120,14 @@ enum {
 };
 
 /*
+ * As above, and with NULL at the end of each loop's connections, so often as there are loops.
+ * STATUS_NO_MEMORY: it is called for none.
+ */
+MUST_USE enum status switch_visit_loops(struct net_switch *net_switch,
+        void (*work)(void *context, struct connection *connection), void *context);
+size_t switch_loop_count(const struct net_switch *net_switch);
+
+/*
  * A write from another thread, made and owned by the caller until it is posted. done is called once
  * on the io thread and owns it again; STATUS_NOT_FOUND: the stream is gone. Pieces that were not
  * taken are not released.

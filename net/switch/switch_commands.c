@@ -15,6 +15,7 @@ struct command {
     enum close_reason reason;
     void (*work)(void *context, struct connection *connection);
     void *context;
+    bool ends_with_null;
     struct registry_entry *entry;
     struct switch_dial dial;
 };
@@ -119,6 +120,9 @@ static void run_visit(struct io_task *task)
             command.work(command.context, connection);
         }
     }
+    if (command.ends_with_null) {
+        command.work(command.context, NULL);
+    }
 }
 
 void switch_visit_connections(struct net_switch *net_switch,
@@ -134,6 +138,35 @@ void switch_visit_connections(struct net_switch *net_switch,
         command->context = context;
         io_loop_post(command->shard->loop, &command->task);
     }
+}
+
+enum status switch_visit_loops(struct net_switch *net_switch,
+        void (*work)(void *context, struct connection *connection), void *context)
+{
+    struct command *commands[UINT8_MAX];
+    size_t made = 0;
+    while (made < net_switch->shard_count &&
+            (commands[made] = command_create(net_switch, run_visit)) != NULL) {
+        made++;
+    }
+    bool is_complete = made == net_switch->shard_count;
+    for (size_t i = 0; i < made; i++) {
+        commands[i]->shard = &net_switch->shards[i];
+        commands[i]->work = work;
+        commands[i]->context = context;
+        commands[i]->ends_with_null = true;
+        if (is_complete) {
+            io_loop_post(net_switch->shards[i].loop, &commands[i]->task);
+        } else {
+            memory_free(commands[i]);
+        }
+    }
+    return is_complete ? STATUS_OK : STATUS_NO_MEMORY;
+}
+
+size_t switch_loop_count(const struct net_switch *net_switch)
+{
+    return net_switch->shard_count;
 }
 
 static void run_write(struct io_task *task)

@@ -46,8 +46,7 @@ static void refuses_what_the_operator_would_rely_on(void **state)
     static const char *const asked[][2] = {{"rln-relay", "true"}, {"discv5-discovery", "true"},
             {"dns-discovery-url", "enrtree://x@example.org"}, {"discv5-bootstrap-node", "enr:-x"},
             {"peer-exchange-node", "/ip4/1.2.3.4/tcp/1"}, {"mix", "true"}, {"quic-support", "true"},
-            {"protected-shard", "0:02ab"}, {"relay-service-ratio", "60:40"},
-            {"peer-persistence", "true"}, {"store-sync", "true"}, {"mode", "Edge"},
+            {"protected-shard", "0:02ab"}, {"store-sync", "true"}, {"mode", "Edge"},
             {"rest", "true"}, {"metrics-server", "true"}, {"filter", "true"}};
     (void)state;
     for (size_t i = 0; i < sizeof(asked) / sizeof(asked[0]); i++) {
@@ -63,8 +62,8 @@ static void refuses_what_the_operator_would_rely_on(void **state)
 static void takes_what_says_nothing_new(void **state)
 {
     static const char *const neutral[][2] = {{"rln-relay", "false"}, {"discv5-discovery", "false"},
-            {"dns-discovery-url", ""}, {"relay-service-ratio", "50:50"}, {"mode", "core"},
-            {"quic-support", "false"}, {"kad-bootstrap-node", "/ip4/1.2.3.4/tcp/1/p2p/x"}};
+            {"dns-discovery-url", ""}, {"mode", "core"}, {"quic-support", "false"},
+            {"kad-bootstrap-node", "/ip4/1.2.3.4/tcp/1/p2p/x"}};
     (void)state;
     for (size_t i = 0; i < sizeof(neutral) / sizeof(neutral[0]); i++) {
         struct reports reports;

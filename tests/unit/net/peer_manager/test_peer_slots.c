@@ -18,6 +18,10 @@ static void the_ratio_divides_the_connections(void **state)
     assert_int_equal(slots.relay_inbound, 50);
     assert_int_equal(peer_slots_init(&slots, 100, "60:40"), STATUS_OK);
     assert_int_equal(slots.relay, 60);
+    assert_int_equal(peer_slots_init(&slots, 150, "13.33:86.67"), STATUS_OK);
+    assert_int_equal(slots.relay, 20);
+    assert_int_equal(peer_slots_init(&slots, 1, "50:50"), STATUS_OK);
+    assert_int_equal(slots.relay_inbound, 1);
     assert_int_equal(peer_slots_init(&slots, 100, "1:0"), STATUS_OK);
     assert_int_equal(slots.relay, 100);
     assert_int_equal(peer_slots_init(&slots, 100, "0:1"), STATUS_OK);
@@ -27,8 +31,8 @@ static void the_ratio_divides_the_connections(void **state)
 static void what_is_no_ratio_is_refused(void **state)
 {
     (void)state;
-    static const char *const texts[] = {
-            "", "50", "50:", ":50", "0:0", "-1:2", "1:2:3", "1: 2", "1e3:1", "9999999:1"};
+    static const char *const texts[] = {"", "50", "50:", ":50", "0:0", "-1:2", "1:2:3", "1: 2",
+            "1e3:1", "9999999:1", "1.:.5", "0.1234567:1"};
     for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
         struct peer_slots slots;
         assert_int_equal(peer_slots_init(&slots, 150, texts[i]), STATUS_BAD_ARGUMENT);

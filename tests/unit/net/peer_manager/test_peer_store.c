@@ -21,6 +21,7 @@ static struct peer_store *create_store(size_t capacity)
     struct peer_store_options options = {.capacity = capacity,
             .backoff_first_ms = FIRST_MS,
             .backoff_max_ms = MAX_MS,
+            .static_backoff_max_ms = MAX_MS,
             .seed = 7};
     assert_int_equal(peer_store_create(&store, &options), STATUS_OK);
     return store;
@@ -49,7 +50,9 @@ static struct peer_record *add_peer(
 {
     make_peer(id);
     struct multiaddr address = address_of(id, 1000);
-    assert_int_equal(peer_store_add(store, &address, is_static, now_ms), STATUS_OK);
+    assert_int_equal(peer_store_add(store, &address,
+                             is_static ? PEER_ORIGIN_STATIC : PEER_ORIGIN_FILE, now_ms),
+            STATUS_OK);
     return peer_store_find(store, id);
 }
 
@@ -59,7 +62,7 @@ static void an_address_without_a_peer_is_refused(void **state)
     struct peer_store *store = create_store(4);
     struct multiaddr address;
     assert_int_equal(multiaddr_parse(&address, span_of_text("/ip4/10.0.0.1/tcp/1")), STATUS_OK);
-    assert_int_equal(peer_store_add(store, &address, true, 0), STATUS_BAD_ADDRESS);
+    assert_int_equal(peer_store_add(store, &address, PEER_ORIGIN_STATIC, 0), STATUS_BAD_ADDRESS);
     peer_store_destroy(&store);
 }
 
@@ -71,8 +74,8 @@ static void addresses_of_one_peer_are_kept_together_and_bounded(void **state)
     struct peer_record *peer = add_peer(store, &id, false, 0);
     for (unsigned port = 1000; port < 1000 + 3 * PEER_ADDRESSES_MAX; port++) {
         struct multiaddr address = address_of(&id, port);
-        assert_int_equal(peer_store_add(store, &address, false, 0), STATUS_OK);
-        assert_int_equal(peer_store_add(store, &address, false, 0), STATUS_OK);
+        assert_int_equal(peer_store_add(store, &address, PEER_ORIGIN_FILE, 0), STATUS_OK);
+        assert_int_equal(peer_store_add(store, &address, PEER_ORIGIN_FILE, 0), STATUS_OK);
     }
     assert_int_equal(peer_store_count(store), 1);
     assert_int_equal(peer->address_count, PEER_ADDRESSES_MAX);
@@ -182,7 +185,7 @@ static void a_full_store_forgets_the_least_promising_peer_and_never_a_static_one
     peer_store_find(store, &new_id)->is_dialling = true;
     make_peer(&failing_id);
     struct multiaddr address = address_of(&failing_id, 1);
-    assert_int_equal(peer_store_add(store, &address, true, 0), STATUS_LIMIT_REACHED);
+    assert_int_equal(peer_store_add(store, &address, PEER_ORIGIN_STATIC, 0), STATUS_LIMIT_REACHED);
     assert_int_equal(peer_store_count(store), 3);
     peer_store_destroy(&store);
 }

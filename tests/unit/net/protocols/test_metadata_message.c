@@ -19,6 +19,8 @@ static void reads_shards_unpacked_packed_and_under_the_later_number(void **state
     assert_int_equal(read_message(unpacked, sizeof(unpacked)).cluster_id, 16);
     assert_int_equal(read_message(packed, sizeof(packed)).shard_count, 2);
     assert_int_equal(read_message(both, sizeof(both)).shard_count, 2);
+    assert_int_equal(read_message(packed, sizeof(packed)).shards[1], 256);
+    assert_int_equal(read_message(both, sizeof(both)).shards[1], 1);
 }
 
 static void tells_no_cluster_from_cluster_0(void **state)
@@ -48,12 +50,41 @@ static void passes_over_unknown_fields_and_refuses_rubbish(void **state)
             metadata_message_read(&message, span_of(bad_packed, sizeof(bad_packed))), STATUS_OK);
 }
 
+static void refuses_numbers_beyond_their_range(void **state)
+{
+    (void)state;
+    /* 2^32 + 16 is not cluster 16, 2^16 + 1 is not shard 1. */
+    const uint8_t cluster[] = {0x08, 0x90, 0x80, 0x80, 0x80, 0x10};
+    const uint8_t shard[] = {0x10, 0x81, 0x80, 0x04};
+    const uint8_t packed[] = {0x1a, 0x03, 0x81, 0x80, 0x04};
+    struct metadata_message message;
+    assert_int_equal(
+            metadata_message_read(&message, span_of(cluster, sizeof(cluster))), STATUS_BAD_FIELD);
+    assert_int_equal(
+            metadata_message_read(&message, span_of(shard, sizeof(shard))), STATUS_BAD_FIELD);
+    assert_int_equal(
+            metadata_message_read(&message, span_of(packed, sizeof(packed))), STATUS_BAD_FIELD);
+}
+
+static void keeps_no_more_shards_than_it_has_room_for(void **state)
+{
+    (void)state;
+    uint8_t many[2 * (METADATA_SHARDS_MAX + 1)];
+    for (size_t i = 0; i < sizeof(many); i += 2) {
+        many[i] = 0x10;
+        many[i + 1] = 0x05;
+    }
+    assert_int_equal(read_message(many, sizeof(many)).shard_count, METADATA_SHARDS_MAX);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
             cmocka_unit_test(reads_shards_unpacked_packed_and_under_the_later_number),
             cmocka_unit_test(tells_no_cluster_from_cluster_0),
             cmocka_unit_test(passes_over_unknown_fields_and_refuses_rubbish),
+            cmocka_unit_test(refuses_numbers_beyond_their_range),
+            cmocka_unit_test(keeps_no_more_shards_than_it_has_room_for),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
