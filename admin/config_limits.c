@@ -117,15 +117,15 @@ static uint64_t port_of(const struct options *options, size_t i)
                                      : options_number(options, ports[i].option);
 }
 
-static void check_ports(const struct options *options, const struct config_reporter *reporter)
+/* Against those before it in the table. */
+static void check_port(
+        const struct options *options, size_t i, const struct config_reporter *reporter)
 {
-    for (size_t i = 0; i < PORT_COUNT; i++) {
-        for (size_t k = i + 1; k < PORT_COUNT; k++) {
-            uint64_t port = port_of(options, i);
-            if (port != 0 && port == port_of(options, k)) {
-                config_report(reporter, CONFIG_NOTE, "--%s and --%s are both %" PRIu64,
-                        ports[i].option, ports[k].option, port);
-            }
+    uint64_t port = port_of(options, i);
+    for (size_t k = 0; port != 0 && k < i; k++) {
+        if (port == port_of(options, k)) {
+            config_report(reporter, CONFIG_NOTE, "--%s and --%s are both %" PRIu64, ports[k].option,
+                    ports[i].option, port);
         }
     }
 }
@@ -138,7 +138,9 @@ void config_limits_check(const struct options *options, const struct config_repo
     for (size_t i = 0; i < NEED_COUNT; i++) {
         check_need(options, i, reporter);
     }
-    check_ports(options, reporter);
+    for (size_t i = 0; i < PORT_COUNT; i++) {
+        check_port(options, i, reporter);
+    }
 }
 
 void config_memory_check(const struct options *options, uint64_t machine_bytes,
