@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/metrics.h"
+#include "base/version.h"
 #include "net/protocols/exchange_private.h"
 #include "net/protocols/prefixed_reader.h"
 
@@ -15,7 +16,7 @@ enum {
     IGNORED_BYTES = 256
 };
 
-static const char default_agent[] = "sluice/0.1.0";
+static const char default_agent[] = "sluice/" SLUICE_VERSION;
 static const char default_protocol_version[] = "ipfs/0.1.0";
 
 struct identify {

@@ -11,6 +11,7 @@
 #include "tools/common/node_options.h"
 #include "tools/common/program_log.h"
 #include "tools/sluice/commands.h"
+#include "tools/sluice/service_manager.h"
 
 static const char usage[] = "sluice [run] [OPTIONS]";
 
@@ -51,9 +52,11 @@ static int run_node(const struct options *options)
     enum status status = node_start(node, &error);
     if (status == STATUS_OK) {
         print_addresses(node_network(node));
+        service_manager_tell("READY=1");
         while (sigwait(&signals, &signal_number) != 0 || signal_number == SIGHUP) {
             program_log_reopen();
         }
+        service_manager_tell("STOPPING=1");
         node_stop(node);
     }
     node_destroy(&node);
