@@ -14,7 +14,7 @@ const size_t ledger_cell_count = sizeof(ledger_cells) / sizeof(ledger_cells[0]);
 const char *ledger_stage_name(enum ledger_stage stage)
 {
     static const char *const names[] = {
-            "intake", "archive", "filter", "sync", "event", "relay_out"};
+            "intake", "archive", "filter", "sync", "event", "relay_out", "filter_out"};
     return names[stage];
 }
 

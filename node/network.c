@@ -12,12 +12,14 @@
 #include "net/protocols/identify.h"
 #include "net/protocols/lightpush.h"
 #include "net/protocols/metadata.h"
+#include "net/protocols/relay_queue.h"
 #include "net/protocols/store.h"
 #include "net/transport/tls.h"
 #include "node/io_role.h"
 #include "node/network_settings.h"
 #include "node/node.h"
 #include "node/push_client.h"
+#include "node/subscribe_client.h"
 
 enum {
     IO_THREADS_MAX = 64,
@@ -32,10 +34,13 @@ struct network {
     struct net_switch *net_switch;
     struct identify *identify;
     struct metadata *metadata;
+    struct relay_budget outbound; /* relay's and filter's queues */
     struct relay *relay;
+    struct filter *filter;       /* NULL: not served */
     struct lightpush *lightpush; /* NULL: not served; likewise */
     struct store *store;
     struct push_client *push_client;
+    struct subscribe_client *subscribe_client;
     struct peer_manager *peer_manager;
     struct multiaddr static_nodes[NETWORK_STATIC_NODES_MAX];
     size_t static_node_count;
@@ -189,6 +194,7 @@ static void on_identified(
         metadata_ask(network->metadata, connection);
     }
     push_client_note_peer(network->push_client, connection, info);
+    subscribe_client_note_peer(network->subscribe_client, connection, info);
 }
 
 static enum status make_identify(struct network *network, const struct network_settings *settings)
@@ -222,13 +228,37 @@ static enum status make_relay(struct network *network, const struct network_sett
             .budget = options->budget,
             .max_message_bytes = settings->message_bytes_max,
             .queue_bytes_max = settings->queue_bytes_max,
-            .outbound_bytes_max = settings->outbound_bytes_max,
+            .outbound = &network->outbound,
             .message_age_max_ms = settings->message_age_max_ms,
     };
     enum status status = relay_create(&network->relay, &relay_options);
     return explain(error, status,
             status == STATUS_BAD_ARGUMENT ? "--memory-budget is too small for --max-msg-size"
                                           : "relay");
+}
+
+static enum status make_filter(struct network *network, const struct network_settings *settings,
+        const struct network_options *options)
+{
+    struct io_loop *loops[IO_THREADS_MAX];
+    list_loops(network, loops);
+    struct filter_options filter_options = {.net_switch = network->net_switch,
+            .loops = loops,
+            .loop_count = network->loop_count,
+            .intake = options->intake,
+            .filter_link = options->filter_link,
+            .outbound = &network->outbound,
+            .queue_bytes_max = settings->filter_queue_bytes_max,
+            .queue_age_max_ms = settings->filter_queue_age_ms,
+            .stuck_timeout_ms = settings->filter_stuck_ms,
+            .topics_per_request_max = settings->filter_topics_per_request,
+            .peers_max = settings->filter_peers_max,
+            .connection_requests_max = settings->filter_connection_requests_max,
+            .requests_max = settings->filter_requests_max,
+            .rate = settings->rates.of[RATE_FILTER],
+            .cluster_id = (uint16_t)settings->cluster_id,
+            .network_shards = settings->network_shards};
+    return settings->has_filter ? filter_create(&network->filter, &filter_options) : STATUS_OK;
 }
 
 static enum status make_lightpush(struct network *network, const struct network_settings *settings,
@@ -256,6 +286,17 @@ static enum status make_push_client(
             .cluster_id = (uint16_t)settings->cluster_id,
             .network_shards = settings->network_shards};
     return push_client_create(&network->push_client, &options);
+}
+
+static enum status make_subscribe_client(
+        struct network *network, const struct network_settings *settings)
+{
+    struct subscribe_client_options options = {.net_switch = network->net_switch,
+            .service = settings->has_filter_service ? &settings->filter_service : NULL,
+            .message_bytes_max = settings->message_bytes_max,
+            .cluster_id = (uint16_t)settings->cluster_id,
+            .network_shards = settings->network_shards};
+    return subscribe_client_create(&network->subscribe_client, &options);
 }
 
 static enum status make_store(struct network *network, const struct network_settings *settings,
@@ -335,10 +376,16 @@ static enum status make_protocols(struct network *network, const struct network_
         status = make_relay(network, settings, options, error);
     }
     if (status == STATUS_OK) {
+        status = make_filter(network, settings, options);
+    }
+    if (status == STATUS_OK) {
         status = make_lightpush(network, settings, options);
     }
     if (status == STATUS_OK) {
         status = make_push_client(network, settings);
+    }
+    if (status == STATUS_OK) {
+        status = make_subscribe_client(network, settings);
     }
     if (status == STATUS_OK) {
         status = make_store(network, settings, options, error);
@@ -413,6 +460,8 @@ enum status network_create(
         return explain(error, status, "network");
     }
     network->identity = settings->identity;
+    network->outbound.bytes_max = settings->outbound_bytes_max;
+    atomic_init(&network->outbound.bytes, 0);
     status = assemble(network, settings, options, error);
     memory_free(settings);
     if (status != STATUS_OK) {
@@ -447,9 +496,11 @@ void network_destroy(struct network **network_pointer)
     peer_manager_destroy(&network->peer_manager);
     relay_destroy(&network->relay);
     switch_destroy(&network->net_switch);
+    filter_destroy(&network->filter);
     lightpush_destroy(&network->lightpush);
     store_destroy(&network->store);
     push_client_destroy(&network->push_client);
+    subscribe_client_destroy(&network->subscribe_client);
     metadata_destroy(&network->metadata);
     identify_destroy(&network->identify);
     for (size_t i = 0; i < network->loop_count; i++) {
@@ -491,7 +542,9 @@ static bool has_pending(const struct network *network)
 {
     return (network->lightpush != NULL && lightpush_pending(network->lightpush) > 0) ||
            (network->store != NULL && store_pending(network->store) > 0) ||
-           push_client_pending(network->push_client) > 0;
+           push_client_pending(network->push_client) > 0 ||
+           subscribe_client_pending(network->subscribe_client) > 0 ||
+           (network->filter != NULL && filter_pending(network->filter) > 0);
 }
 
 void network_close(struct network *network)
@@ -550,6 +603,16 @@ decode_verdict *network_lightpush_verdict(const struct network *network, void **
 {
     *context = network->lightpush;
     return network->lightpush != NULL ? lightpush_settle : NULL;
+}
+
+struct subscribe_client *network_subscribe_client(const struct network *network)
+{
+    return network->subscribe_client;
+}
+
+struct filter *network_filter(const struct network *network)
+{
+    return network->filter;
 }
 
 struct relay *network_relay(const struct network *network)

@@ -19,6 +19,7 @@
 #include "net/identity/identity.h"
 #include "net/identity/multiaddr.h"
 #include "net/peer_manager/peer_manager.h"
+#include "net/protocols/filter.h"
 #include "net/protocols/relay.h"
 #include "net/switch/switch.h"
 #include "queues/frame_budget.h"
@@ -30,6 +31,7 @@
 #include "workers/worker.h"
 
 struct network;
+struct subscribe_client;
 struct node_error;
 struct push_client;
 
@@ -38,6 +40,7 @@ struct network_options {
     const struct intake *BORROWED intake;   /* complete before the io roles run */
     struct frame_budget *BORROWED budget;
     struct inbox *BORROWED query_jobs; /* of archive jobs; NULL: there is no archive to ask */
+    const struct filter_link *BORROWED filter_link; /* complete before the io roles run */
 };
 
 MUST_USE enum status network_create(
@@ -75,6 +78,11 @@ bool network_has_store(const struct network *network);
 
 /* Who learns what became of messages that came in by lightpush; NULL: none do. */
 decode_verdict *network_lightpush_verdict(const struct network *network, void **context);
+
+struct subscribe_client *BORROWED network_subscribe_client(const struct network *network);
+
+/* NULL: not served. */
+struct filter *BORROWED network_filter(const struct network *network);
 
 /* NULL without relay. */
 struct relay *BORROWED network_relay(const struct network *network);

@@ -15,7 +15,8 @@ enum {
     RLN_CLUSTER = 1,
     PORT_MAX = 65535,
     RATE_TEXTS_MAX = 64,
-    PEERS_A_CONNECTION = 5 /* that the store keeps, as the reference does */
+    PEERS_A_CONNECTION = 5, /* that the store keeps, as the reference does */
+    FILTER_PUSH_HEAD_MAX = 2048
 };
 
 static enum status refuse(
@@ -356,21 +357,46 @@ static enum status read_rates(
                                          "is not [PROTOCOL:]REQUESTS/PERIOD, such as store:10/1s");
 }
 
-static enum status read_push_service(
-        struct network_settings *out, const struct options *options, struct node_error *error)
+/* The address of a service peer, where the option names one. */
+static enum status read_service(struct multiaddr *out, bool *is_named,
+        const struct options *options, const char *name, struct node_error *error)
 {
-    static const char name[] = "lightpushnode";
     const char *text = options_text(options, name);
     struct multiaddr_endpoint endpoint;
-    out->has_push_service = text[0] != '\0';
-    if (!out->has_push_service) {
+    *is_named = text[0] != '\0';
+    if (!*is_named) {
         return STATUS_OK;
     }
-    if (multiaddr_parse(&out->push_service, span_of_text(text)) != STATUS_OK ||
-            multiaddr_endpoint(&endpoint, &out->push_service) != STATUS_OK || !endpoint.has_peer) {
+    if (multiaddr_parse(out, span_of_text(text)) != STATUS_OK ||
+            multiaddr_endpoint(&endpoint, out) != STATUS_OK || !endpoint.has_peer) {
         return refuse(error, name, text, "is no TCP or WebSocket address with /p2p");
     }
     return STATUS_OK;
+}
+
+static enum status read_service_peers(
+        struct network_settings *out, const struct options *options, struct node_error *error)
+{
+    enum status status = read_service(
+            &out->push_service, &out->has_push_service, options, "lightpushnode", error);
+    return status == STATUS_OK ? read_service(&out->filter_service, &out->has_filter_service,
+                                         options, "filternode", error)
+                               : status;
+}
+
+static void read_filter(struct network_settings *out, const struct options *options)
+{
+    size_t queue_bytes = (size_t)options_number(options, "filter-queue-limit");
+    size_t push_bytes = (size_t)options_number(options, "max-msg-size") + FILTER_PUSH_HEAD_MAX;
+    out->filter_queue_bytes_max = queue_bytes > push_bytes ? queue_bytes : push_bytes;
+    out->has_filter = options_flag(options, "filter");
+    out->filter_queue_age_ms = options_number(options, "filter-queue-age");
+    out->filter_stuck_ms = options_number(options, "filter-stuck-timeout");
+    out->filter_topics_per_request =
+            (size_t)options_number(options, "filter-max-topics-per-request");
+    out->filter_peers_max = (size_t)options_number(options, "filter-max-peers-to-serve");
+    out->filter_connection_requests_max = (size_t)options_number(options, "filter-peer-requests");
+    out->filter_requests_max = (size_t)options_number(options, "filter-requests");
 }
 
 static void read_services(struct network_settings *out, const struct options *options)
@@ -394,12 +420,13 @@ static enum status read_all_but_identity(
     memset(out, 0, sizeof(*out));
     out->only_external = options_flag(options, "ext-multiaddr-only");
     read_services(out, options);
+    read_filter(out, options);
     enum status status = read_limits(out, options, error);
     if (status == STATUS_OK) {
         status = read_rates(&out->rates, options, error);
     }
     if (status == STATUS_OK) {
-        status = read_push_service(out, options, error);
+        status = read_service_peers(out, options, error);
     }
     if (status == STATUS_OK) {
         status = read_peers(out, options, error);

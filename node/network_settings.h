@@ -71,6 +71,16 @@ struct network_settings {
     size_t answers_bytes_max;
     uint64_t query_timeout_ms;
     uint64_t query_range_ms;
+    bool has_filter_service;
+    struct multiaddr filter_service; /* of ours as a client */
+    bool has_filter;
+    size_t filter_queue_bytes_max;
+    uint64_t filter_queue_age_ms;
+    uint64_t filter_stuck_ms;
+    size_t filter_topics_per_request;
+    size_t filter_peers_max;
+    size_t filter_connection_requests_max;
+    size_t filter_requests_max;
 };
 
 /* Whether it can be read, without a key or a file being made. */

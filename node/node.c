@@ -134,10 +134,20 @@ static enum status make_lane(struct node *node, size_t index)
 static enum status make_filter(struct node *node, size_t index)
 {
     struct node_filter *filter = &node->filters[index];
+    struct subscriptions_options options = node->settings.filter;
+    bool is_served = node->network != NULL && network_filter(node->network) != NULL;
+    options.peer_total = &node->filter_peers;
+    options.release_context = is_served ? filter_release_subscriber : NULL;
     enum status status = inbox_create(&filter->requests);
     if (status == STATUS_OK) {
-        status = subscriptions_create(&filter->subscriptions, &node->settings.filter);
+        status = subscriptions_create(&filter->subscriptions, &options);
     }
+    if (status == STATUS_OK) {
+        status = seen_set_create(&filter->pushed, node->settings.filter_seen_bytes,
+                node->settings.lane.seen_window_ns);
+    }
+    node->filter_link.threads[index] = filter->requests;
+    node->filter_link.count = index + 1;
     return status;
 }
 
@@ -238,14 +248,6 @@ static void wire_lane(struct node *node, size_t index)
     node->archive_stage.spill_rings.rings[index] = lane->archive_ring;
 }
 
-static void push_nowhere(
-        void *context, const struct subscriber_entry *subscriber, struct envelope *envelope)
-{
-    (void)context;
-    (void)subscriber;
-    (void)envelope;
-}
-
 static void wire_stages(struct node *node)
 {
     size_t lanes = node->settings.lane_count;
@@ -257,8 +259,12 @@ static void wire_stages(struct node *node)
         worker->requests = node->filters[i].requests;
         worker->subscriptions = node->filters[i].subscriptions;
         worker->progress = &node->progress;
-        worker->push = node->hooks.push != NULL ? node->hooks.push : push_nowhere;
+        worker->push = node->hooks.push;
         worker->push_context = node->hooks.push_context;
+        worker->pushed = node->filters[i].pushed;
+        if (node->network != NULL && network_filter(node->network) != NULL) {
+            worker->port = filter_port(network_filter(node->network));
+        }
     }
     node->event_worker.rings.count = lanes;
     node->event_worker.tasks = node->event_tasks;
@@ -305,8 +311,10 @@ static enum status wire_archive(struct node *node)
 static enum status make_network(
         struct node *node, const struct options *options, struct node_error *error)
 {
-    struct network_options network_options = {
-            .options = options, .intake = &node->intake, .budget = node->budget};
+    struct network_options network_options = {.options = options,
+            .intake = &node->intake,
+            .budget = node->budget,
+            .filter_link = &node->filter_link};
     if (!node->hooks.has_network) {
         return STATUS_OK;
     }
@@ -379,6 +387,7 @@ enum status node_create(struct node **out, const struct options *options,
     parking_init(&node->sync_parking);
     parking_init(&node->event_parking);
     parking_init(&node->reply_parking);
+    atomic_init(&node->filter_peers, 0);
     for (size_t i = 0; i < NODE_LANES_MAX; i++) {
         dispatcher_init(&node->lanes[i].dispatcher);
     }
@@ -434,6 +443,7 @@ void node_destroy(struct node **node_pointer)
     }
     for (size_t i = 0; i < NODE_FILTERS_MAX; i++) {
         subscriptions_destroy(&node->filters[i].subscriptions);
+        seen_set_destroy(&node->filters[i].pushed);
         inbox_destroy(&node->filters[i].requests);
     }
     inbox_destroy(&node->event_tasks);

@@ -12,6 +12,7 @@
 #include "queues/progress.h"
 #include "queues/spmc_ring.h"
 #include "router/dispatcher.h"
+#include "router/filter_link.h"
 #include "router/lane.h"
 #include "router/subscriptions.h"
 #include "router/sync_set.h"
@@ -28,7 +29,7 @@
 
 enum {
     NODE_LANES_MAX = INTAKE_LANES_MAX,
-    NODE_FILTERS_MAX = DISPATCHER_FILTERS_MAX,
+    NODE_FILTERS_MAX = FILTER_THREADS_MAX,
     NODE_IO_MAX = 64,
     NODE_WORKERS_MAX = NODE_LANES_MAX + NODE_FILTERS_MAX + NODE_IO_MAX + 8
 };
@@ -50,6 +51,7 @@ struct node_lane {
 struct node_filter {
     struct inbox *requests;
     struct subscriptions *subscriptions;
+    struct seen_set *pushed;
     struct stage_load load;
     struct filter_worker worker;
 };
@@ -80,6 +82,7 @@ struct node_settings {
     struct retention_policy retention;
     struct lane_options lane;
     struct subscriptions_options filter;
+    size_t filter_seen_bytes; /* of each filter thread */
 };
 
 struct node {
@@ -111,6 +114,8 @@ struct node {
     struct inbox *query_jobs;
     struct node_lane lanes[NODE_LANES_MAX];
     struct node_filter filters[NODE_FILTERS_MAX];
+    struct filter_link filter_link;
+    _Atomic size_t filter_peers; /* of all filter threads */
     struct intake intake;
     struct pin_plan pins;
     struct node_thread threads[NODE_WORKERS_MAX];

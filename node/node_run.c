@@ -332,6 +332,10 @@ uint64_t node_held(const struct node *node, enum ledger_stage stage)
         bool has_relay = node->network != NULL && network_relay(node->network) != NULL;
         return has_relay ? relay_held(network_relay(node->network)) : 0;
     }
+    if (stage == LEDGER_STAGE_FILTER_OUT) {
+        bool has_filter = node->network != NULL && network_filter(node->network) != NULL;
+        return has_filter ? filter_held(network_filter(node->network)) : 0;
+    }
     if (stage == LEDGER_STAGE_ARCHIVE) {
         return node->archive != NULL ? archive_stage_held(&node->archive_stage) : 0;
     }

@@ -65,12 +65,13 @@ static void read_lane(struct node_settings *out, const struct options *options)
     };
 }
 
-/* Each filter thread serves its part of the subscribers. */
 static void read_filter(struct node_settings *out, const struct options *options)
 {
-    size_t peers = (size_t)options_number(options, "filter-max-peers-to-serve");
     out->filter = subscriptions_defaults;
-    out->filter.peers_max = (peers + out->filter_count - 1) / out->filter_count;
+    out->filter.criteria_per_request_max =
+            (size_t)options_number(options, "filter-max-topics-per-request");
+    out->filter.peers_max = (size_t)options_number(options, "filter-max-peers-to-serve");
+    out->filter_seen_bytes = (size_t)options_number(options, "filter-seen-limit");
     out->filter.criteria_per_peer_max = (size_t)options_number(options, "filter-max-criteria");
     out->filter.expiry_ns =
             options_number(options, "filter-subscription-timeout") * NANOSECONDS_PER_MILLISECOND;

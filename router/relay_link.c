@@ -52,8 +52,21 @@ static struct relay_parcel *create_parcel(
     for (size_t i = 0; i < count; i++) {
         parcel->tickets[i].parcel = parcel;
         parcel->tickets[i].next = NULL;
-        parcel->tickets[i].connection = connections[i];
+        parcel->tickets[i].connection = connections != NULL ? connections[i] : 0;
     }
+    return parcel;
+}
+
+struct relay_parcel *relay_parcel_behind_header(struct envelope *envelope, size_t header_bytes,
+        const uint64_t connections[], size_t count, uint64_t now_ns)
+{
+    struct relay_parcel *parcel = create_parcel(header_bytes, connections, count, now_ns);
+    if (parcel == NULL) {
+        return NULL;
+    }
+    envelope_ref(envelope);
+    parcel->envelope = envelope;
+    parcel->is_control = false;
     return parcel;
 }
 
@@ -62,14 +75,11 @@ struct relay_parcel *relay_parcel_of_message(
 {
     struct span topic = envelope->topic->name;
     size_t bytes = gossip_publish_header_size(topic, envelope->message.length);
-    struct relay_parcel *parcel = create_parcel(bytes, connections, count, now_ns);
-    if (parcel == NULL) {
-        return NULL;
+    struct relay_parcel *parcel =
+            relay_parcel_behind_header(envelope, bytes, connections, count, now_ns);
+    if (parcel != NULL) {
+        (void)gossip_publish_header_write(parcel->header, bytes, topic, envelope->message.length);
     }
-    (void)gossip_publish_header_write(parcel->header, bytes, topic, envelope->message.length);
-    envelope_ref(envelope);
-    parcel->envelope = envelope;
-    parcel->is_control = false;
     return parcel;
 }
 

@@ -108,6 +108,13 @@ struct relay_parcel {
 MUST_USE struct relay_parcel *relay_parcel_of_message(struct envelope *BORROWED envelope,
         const uint64_t connections[], size_t count, uint64_t now_ns);
 
+/*
+ * The same with a header of the caller's, which is to be written to ->header before it is posted.
+ * connections NULL: the tickets' connections are the caller's to fill, too.
+ */
+MUST_USE struct relay_parcel *relay_parcel_behind_header(struct envelope *BORROWED envelope,
+        size_t header_bytes, const uint64_t connections[], size_t count, uint64_t now_ns);
+
 /* A control RPC, which is encoded here. NULL: no memory or nothing to say. */
 MUST_USE struct relay_parcel *relay_parcel_of_control(const struct gossip_outgoing *rpc,
         const uint64_t connections[], size_t count, uint64_t now_ns);

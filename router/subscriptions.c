@@ -6,30 +6,8 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
-#include "router/criteria.h"
-
-struct subscriber {
-    struct subscriber_entry entry;
-    uint64_t last_seen_ns;
-    struct subscriber *older; /* in the order of last_seen_ns */
-    struct subscriber *newer;
-    struct criterion **criteria; /* sorted by address */
-    size_t criteria_count;
-    size_t criteria_capacity;
-    void (*release_context)(void *context);
-    struct rcu_head reclaim;
-};
-
-struct subscriptions {
-    struct subscriptions_options options;
-    struct shared_map *criteria;
-    struct subscriber **by_id; /* sorted */
-    size_t peer_count;
-    size_t peer_capacity;
-    struct subscriber *oldest;
-    struct subscriber *newest;
-    uint64_t stamp;
-};
+#include "base/metrics.h"
+#include "router/subscriptions_private.h"
 
 const struct subscriptions_options subscriptions_defaults = {
         .criteria_per_request_max = 100,
@@ -37,36 +15,6 @@ const struct subscriptions_options subscriptions_defaults = {
         .peers_max = 1000,
         .expiry_ns = (uint64_t)300 * NANOSECONDS_PER_SECOND,
 };
-
-uint32_t subscription_result_code(enum subscription_result result)
-{
-    switch (result) {
-    case SUBSCRIPTION_OK:
-        return 200;
-    case SUBSCRIPTION_BAD_REQUEST:
-        return 400;
-    case SUBSCRIPTION_NOT_FOUND:
-        return 404;
-    case SUBSCRIPTION_FULL:
-        return 503;
-    }
-    return 503;
-}
-
-const char *subscription_result_text(enum subscription_result result)
-{
-    switch (result) {
-    case SUBSCRIPTION_OK:
-        return "OK";
-    case SUBSCRIPTION_BAD_REQUEST:
-        return "a pubsub topic and a limited number of content topics are required";
-    case SUBSCRIPTION_NOT_FOUND:
-        return "no such subscription";
-    case SUBSCRIPTION_FULL:
-        return "no room for more subscriptions";
-    }
-    return "";
-}
 
 enum status subscriptions_create(
         struct subscriptions **out, const struct subscriptions_options *options)
@@ -81,29 +29,16 @@ enum status subscriptions_create(
         return status;
     }
     subscriptions->options = *options;
+    atomic_init(&subscriptions->own_total, 0);
+    subscriptions->peer_total =
+            options->peer_total != NULL ? options->peer_total : &subscriptions->own_total;
     *out = subscriptions;
     return STATUS_OK;
 }
 
-/* Where id is, or would be, in by_id. */
-static size_t position_of_id(const struct subscriptions *subscriptions, uint64_t id)
-{
-    size_t low = 0;
-    size_t high = subscriptions->peer_count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (subscriptions->by_id[middle]->entry.id < id) {
-            low = middle + 1;
-        } else {
-            high = middle;
-        }
-    }
-    return low;
-}
-
 static struct subscriber *find_subscriber(const struct subscriptions *subscriptions, uint64_t id)
 {
-    size_t i = position_of_id(subscriptions, id);
+    size_t i = subscriptions_position(subscriptions, id);
     bool is_there = i < subscriptions->peer_count && subscriptions->by_id[i]->entry.id == id;
     return is_there ? subscriptions->by_id[i] : NULL;
 }
@@ -186,11 +121,13 @@ static void drop_subscriber(struct subscriptions *subscriptions, struct subscrib
         criterion_remove(criterion, subscriber->entry.id);
         criterion_release(subscriptions->criteria, criterion);
     }
-    size_t i = position_of_id(subscriptions, subscriber->entry.id);
+    size_t i = subscriptions_position(subscriptions, subscriber->entry.id);
     subscriptions->peer_count--;
     memmove(&subscriptions->by_id[i], &subscriptions->by_id[i + 1],
             (subscriptions->peer_count - i) * sizeof(void *));
     unlink_from_order(subscriptions, subscriber);
+    /* relaxed: a number that guards nothing */
+    atomic_fetch_sub_explicit(subscriptions->peer_total, 1, memory_order_relaxed);
     if (subscriber->release_context != NULL) {
         rcu_retire(&subscriber->reclaim, reclaim_subscriber);
     } else {
@@ -226,10 +163,16 @@ static struct subscriber *find_live(
 {
     struct subscriber *subscriber = find_subscriber(subscriptions, id);
     if (subscriber != NULL && is_expired(subscriptions, subscriber, now_ns)) {
+        metrics_add(METRIC_FILTER_EXPIRED, 1);
         drop_subscriber(subscriptions, subscriber);
         return NULL;
     }
     return subscriber;
+}
+
+static struct span pubsub_topic_of(const struct subscription_request *request, size_t i)
+{
+    return request->pubsub_topics != NULL ? request->pubsub_topics[i] : request->pubsub_topic;
 }
 
 static bool is_valid_request(
@@ -240,7 +183,7 @@ static bool is_valid_request(
         return false;
     }
     for (size_t i = 0; i < request->content_topic_count; i++) {
-        if (!criterion_is_valid(request->pubsub_topic, request->content_topics[i])) {
+        if (!criterion_is_valid(pubsub_topic_of(request, i), request->content_topics[i])) {
             return false;
         }
     }
@@ -263,20 +206,33 @@ static bool reserve_peer(struct subscriptions *subscriptions)
     return true;
 }
 
+/* A place among all tables' subscribers. One whose time is over and was not cleared away yet is free. */
+static bool try_take_place(struct subscriptions *subscriptions, uint64_t now_ns)
+{
+    (void)subscriptions_expire(subscriptions, now_ns, 1);
+    /* relaxed: a number that guards nothing */
+    if (atomic_fetch_add_explicit(subscriptions->peer_total, 1, memory_order_relaxed) <
+            subscriptions->options.peers_max) {
+        return true;
+    }
+    atomic_fetch_sub_explicit(subscriptions->peer_total, 1, memory_order_relaxed);
+    return false;
+}
+
 static struct subscriber *add_subscriber(
         struct subscriptions *subscriptions, struct subscriber_entry entry, uint64_t now_ns)
 {
-    if (subscriptions->peer_count >= subscriptions->options.peers_max ||
-            !reserve_peer(subscriptions)) {
-        return NULL;
+    struct subscriber *subscriber = NULL;
+    if (reserve_peer(subscriptions)) {
+        subscriber = memory_allocate_zeroed(sizeof(*subscriber));
     }
-    struct subscriber *subscriber = memory_allocate_zeroed(sizeof(*subscriber));
-    if (subscriber == NULL) {
+    if (subscriber == NULL || !try_take_place(subscriptions, now_ns)) {
+        memory_free(subscriber);
         return NULL;
     }
     subscriber->entry = entry;
     subscriber->release_context = subscriptions->options.release_context;
-    size_t i = position_of_id(subscriptions, entry.id);
+    size_t i = subscriptions_position(subscriptions, entry.id);
     memmove(&subscriptions->by_id[i + 1], &subscriptions->by_id[i],
             (subscriptions->peer_count - i) * sizeof(void *));
     subscriptions->by_id[i] = subscriber;
@@ -315,7 +271,7 @@ static bool prepare_addition(struct subscriptions *subscriptions, struct additio
     uint64_t stamp = ++subscriptions->stamp;
     for (size_t i = 0; i < request->content_topic_count; i++) {
         struct criterion *criterion = criterion_find_or_add(
-                subscriptions->criteria, request->pubsub_topic, request->content_topics[i]);
+                subscriptions->criteria, pubsub_topic_of(request, i), request->content_topics[i]);
         if (criterion == NULL) {
             return false;
         }
@@ -353,24 +309,29 @@ static void publish_addition(struct subscriber *subscriber, struct addition *add
     }
 }
 
-static bool add_criteria(struct subscriptions *subscriptions, struct subscriber *subscriber,
-        const struct subscription_request *request)
+static enum subscription_result add_criteria(struct subscriptions *subscriptions,
+        struct subscriber *subscriber, const struct subscription_request *request)
 {
+    size_t max = subscriptions->options.criteria_per_peer_max;
     struct addition addition = {
             .criteria = memory_allocate(request->content_topic_count * sizeof(void *)),
     };
-    bool is_done = addition.criteria != NULL &&
-                   prepare_addition(subscriptions, &addition, subscriber, request) &&
-                   subscriber->criteria_count + addition.count <=
-                           subscriptions->options.criteria_per_peer_max &&
-                   reserve_criteria(subscriber, addition.count);
-    if (is_done) {
+    enum subscription_result result = SUBSCRIPTION_FULL;
+    if (addition.criteria != NULL &&
+            prepare_addition(subscriptions, &addition, subscriber, request)) {
+        result = subscriber->criteria_count + addition.count > max ? SUBSCRIPTION_TOO_MANY_CRITERIA
+                                                                   : SUBSCRIPTION_OK;
+    }
+    if (result == SUBSCRIPTION_OK && !reserve_criteria(subscriber, addition.count)) {
+        result = SUBSCRIPTION_FULL;
+    }
+    if (result == SUBSCRIPTION_OK) {
         publish_addition(subscriber, &addition);
     } else {
         give_up_addition(subscriptions, &addition);
     }
     memory_free(addition.criteria);
-    return is_done;
+    return result;
 }
 
 enum subscription_result subscriptions_subscribe(struct subscriptions *subscriptions,
@@ -387,12 +348,13 @@ enum subscription_result subscriptions_subscribe(struct subscriptions *subscript
     if (subscriber == NULL) {
         return SUBSCRIPTION_FULL;
     }
-    if (!add_criteria(subscriptions, subscriber, request)) {
+    enum subscription_result result = add_criteria(subscriptions, subscriber, request);
+    if (result != SUBSCRIPTION_OK) {
         if (known == NULL) {
             subscriber->release_context = NULL; /* the context was not taken */
             drop_subscriber(subscriptions, subscriber);
         }
-        return SUBSCRIPTION_FULL;
+        return result;
     }
     touch(subscriptions, subscriber, now_ns);
     *is_new = known == NULL;
@@ -428,7 +390,7 @@ enum subscription_result subscriptions_unsubscribe(struct subscriptions *subscri
     size_t removed = 0;
     for (size_t i = 0; i < request->content_topic_count; i++) {
         struct criterion *criterion = criterion_find(
-                subscriptions->criteria, request->pubsub_topic, request->content_topics[i]);
+                subscriptions->criteria, pubsub_topic_of(request, i), request->content_topics[i]);
         removed += remove_criterion(subscriptions, subscriber, criterion);
     }
     if (subscriber->criteria_count == 0) {
@@ -474,48 +436,9 @@ size_t subscriptions_expire(struct subscriptions *subscriptions, uint64_t now_ns
     size_t count = 0;
     while (count < max && subscriptions->oldest != NULL &&
             is_expired(subscriptions, subscriptions->oldest, now_ns)) {
+        metrics_add(METRIC_FILTER_EXPIRED, 1);
         drop_subscriber(subscriptions, subscriptions->oldest);
         count++;
     }
     return count;
-}
-
-const struct subscriber_list *subscriptions_find_list(const struct subscriptions *subscriptions,
-        struct span pubsub_topic, struct span content_topic)
-{
-    const struct criterion *criterion =
-            criterion_find(subscriptions->criteria, pubsub_topic, content_topic);
-    return criterion == NULL ? NULL : criterion_list(criterion);
-}
-
-size_t subscriptions_peer_count(const struct subscriptions *subscriptions)
-{
-    return subscriptions->peer_count;
-}
-
-size_t subscriptions_criteria_count(const struct subscriptions *subscriptions)
-{
-    return shared_map_count(subscriptions->criteria);
-}
-
-static bool visit_all(
-        const struct subscriber *subscriber, subscriptions_visit *visit, void *context)
-{
-    for (size_t i = 0; i < subscriber->criteria_count; i++) {
-        const struct criterion *criterion = subscriber->criteria[i];
-        if (!visit(context, subscriber->entry.id, criterion->pubsub_topic,
-                    criterion->content_topic)) {
-            return false;
-        }
-    }
-    return true;
-}
-
-void subscriptions_each(
-        const struct subscriptions *subscriptions, subscriptions_visit *visit, void *context)
-{
-    const struct subscriber *subscriber = subscriptions->oldest;
-    while (subscriber != NULL && visit_all(subscriber, visit, context)) {
-        subscriber = subscriber->newer;
-    }
 }

@@ -36,7 +36,8 @@ struct subscriptions_options {
     size_t criteria_per_request_max; /* 100 */
     size_t criteria_per_peer_max;    /* 1,000 */
     size_t peers_max;                /* 1,000 */
-    uint64_t expiry_ns;              /* 300 s: alive while now - last seen <= expiry */
+    _Atomic size_t *peer_total; /* tables that share it share peers_max; NULL: this one alone */
+    uint64_t expiry_ns;         /* 300 s: alive while now - last seen <= expiry */
 
     /* When no reader can see a dropped subscriber any more; on any thread; NULL: nothing to do. */
     void (*release_context)(void *context);
@@ -49,10 +50,11 @@ enum subscription_result {
     SUBSCRIPTION_OK,
     SUBSCRIPTION_BAD_REQUEST, /* no topic, an empty or overlong one, or too many in one request */
     SUBSCRIPTION_NOT_FOUND,   /* it has no such subscription */
-    SUBSCRIPTION_FULL         /* its criteria or the served peers are at their limit */
+    SUBSCRIPTION_TOO_MANY_CRITERIA, /* it would have more than it may */
+    SUBSCRIPTION_FULL               /* the served peers are at their limit, or there is no memory */
 };
 
-/* 200, 400, 404, 503: the filter protocol's status code. 429 is for the rate limiter before this. */
+/* 200, 400, 404, 503, 503: the filter protocol's status code. 429 is for the rate limiter before this. */
 uint32_t subscription_result_code(enum subscription_result result);
 const char *BORROWED subscription_result_text(enum subscription_result result);
 
@@ -61,9 +63,12 @@ struct subscription_request {
     struct span pubsub_topic;
     const struct span *content_topics;
     size_t content_topic_count;
+    const struct span
+            *pubsub_topics; /* one for each content topic, instead of pubsub_topic; or NULL */
 };
 
 struct subscriptions;
+struct subscriber;
 
 MUST_USE enum status subscriptions_create(
         struct subscriptions **out, const struct subscriptions_options *options);
@@ -97,6 +102,23 @@ size_t subscriptions_expire(struct subscriptions *subscriptions, uint64_t now_ns
 const struct subscriber_list *BORROWED subscriptions_find_list(
         const struct subscriptions *subscriptions, struct span pubsub_topic,
         struct span content_topic);
+
+/* NULL when id has no subscription. */
+void *BORROWED subscriptions_find_context(const struct subscriptions *subscriptions, uint64_t id);
+
+/* A subscriber as it is now, until the next change. */
+struct subscription_view {
+    struct subscriber_entry entry;
+    uint64_t last_seen_ns;
+    size_t criterion_count;
+    const struct subscriber *subscriber;
+};
+
+/* The subscriber with the least id that is not below from; false: none. */
+MUST_USE bool subscriptions_next(
+        const struct subscriptions *subscriptions, uint64_t from, struct subscription_view *out);
+void subscription_view_criterion(const struct subscription_view *view, size_t i,
+        struct span *pubsub_topic, struct span *content_topic);
 
 size_t subscriptions_peer_count(const struct subscriptions *subscriptions);
 size_t subscriptions_criteria_count(const struct subscriptions *subscriptions); /* distinct ones */

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "workers/filter_worker.h"
 
+#include <string.h>
+
 #include "base/clock.h"
 #include "base/metrics.h"
 
@@ -9,15 +11,54 @@ enum {
     EXPIRE_AT_ONCE = 64
 };
 
+/* The hash is uniform, so its beginning is as good a key as any; it is looked at only to find more. */
+static uint64_t key_of(const struct envelope *envelope)
+{
+    uint64_t key;
+    memcpy(&key, envelope->hash, sizeof(key));
+    return key;
+}
+
+/* Notes the message; without memory for that it is pushed all the same. */
+static bool is_copy(struct filter_worker *worker, const struct envelope *envelope)
+{
+    struct seen_set *pushed = worker->pushed;
+    uint64_t key = key_of(envelope);
+    if (pushed == NULL) {
+        return false;
+    }
+    if (seen_set_find_fast(pushed, 0, key) != NULL &&
+            seen_set_contains(pushed, 0, envelope->hash)) {
+        seen_set_renew(pushed, 0, key);
+        metrics_add(METRIC_FILTER_COPIES, 1);
+        return true;
+    }
+    (void)!seen_set_insert(pushed, 0, envelope->hash, key, clock_monotonic_ns());
+    return false;
+}
+
 static void deliver(struct filter_worker *worker, struct envelope *envelope)
 {
     const struct subscriber_list *list = subscriptions_find_list(
             worker->subscriptions, envelope->topic->name, envelope->content_topic);
-    for (size_t i = 0; list != NULL && i < list->count; i++) {
+    if (list == NULL || list->count == 0 || is_copy(worker, envelope)) {
+        return;
+    }
+    for (size_t i = 0; worker->push != NULL && i < list->count; i++) {
         worker->push(worker->push_context, &list->entries[i], envelope);
     }
-    if (list != NULL) {
-        metrics_add(METRIC_FILTER_PUSHES, list->count);
+    if (worker->port.push != NULL) {
+        worker->port.push(worker->port.context, list, envelope);
+        worker->has_pushed = true;
+    }
+    metrics_add(METRIC_FILTER_PUSHES, list->count);
+}
+
+static void flush(struct filter_worker *worker)
+{
+    if (worker->has_pushed) {
+        worker->has_pushed = false;
+        worker->port.flush(worker->port.context);
     }
 }
 
@@ -41,10 +82,11 @@ static size_t expire_when_due(struct filter_worker *worker)
         return 0;
     }
     size_t dropped = subscriptions_expire(worker->subscriptions, now, EXPIRE_AT_ONCE);
-    if (dropped < EXPIRE_AT_ONCE) {
+    bool has_more = worker->pushed != NULL && seen_set_expire(worker->pushed, now);
+    if (dropped < EXPIRE_AT_ONCE && !has_more) {
         worker->next_expiry_ns = now + NANOSECONDS_PER_SECOND;
     }
-    return dropped;
+    return dropped + has_more;
 }
 
 static size_t turn(void *context)
@@ -58,6 +100,7 @@ static size_t turn(void *context)
         deliver(worker, envelopes[i]);
         ring_set_release(&worker->rings, envelopes[i]);
     }
+    flush(worker);
     if (count > 0) {
         metrics_add(LEDGER_FILTER_DELIVERED, count);
         progress_add(worker->progress, worker->progress_slot, count);
@@ -75,8 +118,10 @@ static bool has_work(void *context)
 static uint64_t deadline(void *context)
 {
     struct filter_worker *worker = context;
-    return subscriptions_peer_count(worker->subscriptions) > 0 ? worker->next_expiry_ns
-                                                               : UINT64_MAX;
+    bool has_pushed = worker->pushed != NULL && seen_set_count(worker->pushed) > 0;
+    return subscriptions_peer_count(worker->subscriptions) > 0 || has_pushed
+                   ? worker->next_expiry_ns
+                   : UINT64_MAX;
 }
 
 struct worker_role filter_worker_role(struct filter_worker *worker, const char *name)

@@ -151,10 +151,13 @@ static void fill_defaults(struct relay *relay)
             .message_bytes_max = options->queue_bytes_max,
             .control_bytes_max = RELAY_CONTROL_BYTES,
             .age_max_ns = options->message_age_max_ms * NANOSECONDS_PER_MILLISECOND,
+            .reasons = &relay_queue_reasons_of_relay,
+            .held = &relay->held,
     };
-    relay->outbound.bytes_max = options->outbound_bytes_max;
-    atomic_init(&relay->outbound.bytes, 0);
-    atomic_init(&relay->outbound.messages, 0);
+    relay->own_outbound.bytes_max = options->outbound_bytes_max;
+    atomic_init(&relay->own_outbound.bytes, 0);
+    relay->outbound = options->outbound != NULL ? options->outbound : &relay->own_outbound;
+    atomic_init(&relay->held, 0);
     atomic_init(&relay->topics_version, 1);
 }
 
@@ -206,6 +209,11 @@ static void shard_fini(struct relay_shard *shard)
     }
     while ((ticket = next_ticket(shard)) != NULL) {
         relay_drop_ticket(ticket, LEDGER_RELAY_OUT_PEER_GONE);
+    }
+    /* relaxed: whoever posted has ended. The loop outlives what it has been given to run. */
+    while (atomic_load_explicit(&shard->is_drain_posted, memory_order_relaxed) ||
+            atomic_load_explicit(&shard->is_resume_posted, memory_order_relaxed)) {
+        io_loop_turn(shard->loop);
     }
     inbox_destroy(&shard->control);
     inbox_destroy(&shard->messages);
@@ -301,7 +309,7 @@ void relay_topic_changed(struct relay *relay, const struct topic *topic)
 uint64_t relay_held(const struct relay *relay)
 {
     /* relaxed: a reading */
-    uint64_t held = atomic_load_explicit(&relay->outbound.messages, memory_order_relaxed);
+    uint64_t held = atomic_load_explicit(&relay->held, memory_order_relaxed);
     for (size_t i = 0; i < relay->shard_count; i++) {
         held += inbox_depth_estimate(relay->shards[i].messages);
     }
@@ -310,10 +318,10 @@ uint64_t relay_held(const struct relay *relay)
 
 struct relay_outbound relay_outbound(const struct relay *relay)
 {
-    const struct relay_budget *budget = &relay->outbound;
+    const struct relay_budget *budget = relay->outbound;
     /* relaxed: readings */
     return (struct relay_outbound){
-            .messages = atomic_load_explicit(&budget->messages, memory_order_relaxed),
+            .messages = atomic_load_explicit(&relay->held, memory_order_relaxed),
             .bytes = atomic_load_explicit(&budget->bytes, memory_order_relaxed),
             .bytes_max = budget->bytes_max,
     };

@@ -44,6 +44,8 @@ enum {
     RELAY_SUBSCRIPTION_EVENTS_MAX = 64 * 1024
 };
 
+struct relay_budget;
+
 /* What is 0 has the default named above. */
 struct relay_options {
     struct net_switch *BORROWED net_switch;
@@ -54,6 +56,7 @@ struct relay_options {
     size_t max_message_bytes;  /* the whole RPC that carries a message is sent only below this */
     size_t queue_bytes_max;    /* messages that wait for one peer */
     size_t outbound_bytes_max; /* messages that wait for all peers */
+    struct relay_budget *BORROWED outbound; /* shared with others, instead of outbound_bytes_max */
     uint64_t message_age_max_ms;
 };
 
@@ -75,7 +78,7 @@ void relay_topic_changed(struct relay *relay, const struct topic *topic);
 /* Messages between the lanes and the peers' streams: held of the ledger RELAY_OUT. */
 uint64_t relay_held(const struct relay *relay);
 
-/* What waits for peers. */
+/* What waits for peers; the bytes are those of the budget, which filter's queues share. */
 struct relay_outbound {
     uint64_t messages;
     uint64_t bytes;

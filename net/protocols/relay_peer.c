@@ -232,7 +232,7 @@ static void on_connected(void *context, struct connection *connection)
     peer->number = number_of(relay, connection_peer(connection));
     relay_reader_init(&peer->reader, relay->options.budget,
             relay->options.max_message_bytes + RELAY_FRAME_SLACK);
-    relay_queue_init(&peer->queue, &relay->limits, &relay->outbound);
+    relay_queue_init(&peer->queue, &relay->limits, relay->outbound);
     hash_table_insert(&shard->by_connection, &peer->by_connection, peer->id);
     TAILQ_INSERT_TAIL(&shard->peers, peer, link);
     relay_peer_open_stream(peer);

@@ -53,7 +53,9 @@ struct relay_shard {
 struct relay {
     struct relay_options options; /* without zeros */
     struct relay_queue_limits limits;
-    struct relay_budget outbound;
+    struct relay_budget *outbound;
+    struct relay_budget own_outbound; /* where it is not shared */
+    _Atomic size_t held;
     _Atomic uint64_t topics_version; /* raised after the registry's marks have changed */
     uint8_t secret[RELAY_SECRET_BYTES];
     size_t shard_count;

@@ -6,6 +6,18 @@
  * it has taken.
  */
 
+const struct relay_queue_reasons relay_queue_reasons_of_relay = {
+        .stale = (enum metric)LEDGER_RELAY_OUT_STALE,
+        .queue_full = (enum metric)LEDGER_RELAY_OUT_QUEUE_FULL,
+        .outbound_budget = (enum metric)LEDGER_RELAY_OUT_OUTBOUND_BUDGET,
+};
+
+const struct relay_queue_reasons relay_queue_reasons_of_filter = {
+        .stale = (enum metric)LEDGER_FILTER_OUT_STALE,
+        .queue_full = (enum metric)LEDGER_FILTER_OUT_QUEUE_FULL,
+        .outbound_budget = (enum metric)LEDGER_FILTER_OUT_OUTBOUND_BUDGET,
+};
+
 void relay_queue_init(struct relay_queue *queue, const struct relay_queue_limits *limits,
         struct relay_budget *budget)
 {
@@ -37,15 +49,16 @@ static struct relay_ticket *take_first(struct relay_ticket_list *list)
     return ticket;
 }
 
-static bool try_charge(struct relay_budget *budget, size_t bytes)
+static bool try_charge(struct relay_queue *queue, size_t bytes)
 {
+    struct relay_budget *budget = queue->budget;
     /* relaxed: see top */
     size_t before = atomic_fetch_add_explicit(&budget->bytes, bytes, memory_order_relaxed);
     if (before + bytes > budget->bytes_max) {
         atomic_fetch_sub_explicit(&budget->bytes, bytes, memory_order_relaxed);
         return false;
     }
-    atomic_fetch_add_explicit(&budget->messages, 1, memory_order_relaxed);
+    atomic_fetch_add_explicit(queue->limits->held, 1, memory_order_relaxed);
     return true;
 }
 
@@ -56,7 +69,7 @@ static struct relay_ticket *take_message(struct relay_queue *queue)
         /* relaxed: see top */
         atomic_fetch_sub_explicit(
                 &queue->budget->bytes, relay_parcel_bytes(ticket->parcel), memory_order_relaxed);
-        atomic_fetch_sub_explicit(&queue->budget->messages, 1, memory_order_relaxed);
+        atomic_fetch_sub_explicit(queue->limits->held, 1, memory_order_relaxed);
     }
     return ticket;
 }
@@ -80,7 +93,7 @@ void relay_queue_expire(struct relay_queue *queue, uint64_t now_ns)
 {
     while (queue->messages.first != NULL &&
             relay_queue_is_stale(queue, queue->messages.first, now_ns)) {
-        drop(queue, take_message(queue), LEDGER_RELAY_OUT_STALE);
+        drop(queue, take_message(queue), queue->limits->reasons->stale);
     }
 }
 
@@ -97,18 +110,18 @@ static bool make_room(struct relay_queue *queue, size_t bytes)
 {
     size_t max = queue->limits->message_bytes_max;
     while (queue->messages.first != NULL && queue->messages.bytes + bytes > max) {
-        drop(queue, take_message(queue), LEDGER_RELAY_OUT_QUEUE_FULL);
+        drop(queue, take_message(queue), queue->limits->reasons->queue_full);
     }
     return bytes <= max;
 }
 
 static bool charge(struct relay_queue *queue, size_t bytes)
 {
-    while (!try_charge(queue->budget, bytes)) {
+    while (!try_charge(queue, bytes)) {
         if (queue->messages.first == NULL) {
             return false;
         }
-        drop(queue, take_message(queue), LEDGER_RELAY_OUT_OUTBOUND_BUDGET);
+        drop(queue, take_message(queue), queue->limits->reasons->outbound_budget);
     }
     return true;
 }
@@ -116,17 +129,18 @@ static bool charge(struct relay_queue *queue, size_t bytes)
 void relay_queue_push(struct relay_queue *queue, struct relay_ticket *ticket, uint64_t now_ns)
 {
     size_t bytes = relay_parcel_bytes(ticket->parcel);
+    const struct relay_queue_reasons *reasons = queue->limits->reasons;
     if (ticket->parcel->is_control) {
         push_control(queue, ticket);
         return;
     }
     relay_queue_expire(queue, now_ns);
     if (relay_queue_is_stale(queue, ticket, now_ns)) {
-        drop(queue, ticket, LEDGER_RELAY_OUT_STALE);
+        drop(queue, ticket, reasons->stale);
     } else if (!make_room(queue, bytes)) {
-        drop(queue, ticket, LEDGER_RELAY_OUT_QUEUE_FULL);
+        drop(queue, ticket, reasons->queue_full);
     } else if (!charge(queue, bytes)) {
-        drop(queue, ticket, LEDGER_RELAY_OUT_OUTBOUND_BUDGET);
+        drop(queue, ticket, reasons->outbound_budget);
     } else {
         append(&queue->messages, ticket);
     }

@@ -2,9 +2,10 @@
 #pragma once
 
 /*
- * What waits for one relay peer: control RPCs before messages, both bounded in bytes, messages also
- * in age, and all queues together by one budget. What is over a bound goes, oldest first, counted by
- * its reason in the ledger of RELAY_OUT (control: METRIC_RELAY_CONTROL_DROPPED).
+ * What waits for one peer of relay, or for one subscriber of filter: control RPCs before messages,
+ * both bounded in bytes, messages also in age, and all queues together by one budget. What is over a
+ * bound goes, oldest first, counted by its reason in the queue's ledger, RELAY_OUT or FILTER_OUT
+ * (control: METRIC_RELAY_CONTROL_DROPPED).
  *
  * Ownership: a ticket in the queue holds its reference to the parcel.
  * Thread:    one a queue; the budget any.
@@ -19,17 +20,28 @@
 #include "base/metrics.h"
 #include "router/relay_link.h"
 
-/* Messages of all queues. A slow peer's messages are charged, those of others never wait. */
+/* Messages of all queues, relay's and filter's. A slow peer's are charged, those of others never wait. */
 struct relay_budget {
     _Atomic size_t bytes;
-    _Atomic size_t messages;
     size_t bytes_max;
 };
+
+/* How a ledger names what a queue drops. */
+struct relay_queue_reasons {
+    enum metric stale;
+    enum metric queue_full;
+    enum metric outbound_budget;
+};
+
+extern const struct relay_queue_reasons relay_queue_reasons_of_relay;
+extern const struct relay_queue_reasons relay_queue_reasons_of_filter;
 
 struct relay_queue_limits {
     size_t message_bytes_max;
     size_t control_bytes_max;
-    uint64_t age_max_ns; /* since the lane made the parcel */
+    uint64_t age_max_ns; /* since the parcel was made */
+    const struct relay_queue_reasons *reasons;
+    _Atomic size_t *held; /* messages in all queues of these limits */
 };
 
 struct relay_ticket_list {

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/* What services answer: the status codes of store and lightpush. */
+/* What services answer: the status codes of store, lightpush and filter. */
 
 enum service_code {
     SERVICE_OK = 200,
     SERVICE_BAD_REQUEST = 400,
+    SERVICE_NOT_FOUND = 404,
     SERVICE_TOO_LARGE = 413,
     SERVICE_INVALID_MESSAGE = 420,
     SERVICE_UNSUPPORTED_TOPIC = 421,

@@ -47,6 +47,7 @@ static void count_answer(enum service_code code)
         metrics_add(METRIC_STORE_UNAVAILABLE, 1);
         break;
     case SERVICE_BAD_REQUEST:
+    case SERVICE_NOT_FOUND:
     case SERVICE_TOO_LARGE:
     case SERVICE_INVALID_MESSAGE:
     case SERVICE_UNSUPPORTED_TOPIC:

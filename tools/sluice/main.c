@@ -14,6 +14,7 @@ const struct command command_table[] = {
         {"query", "ask an archive for messages", command_query},
         {"history", "ask a node for stored messages", command_history},
         {"publish", "have a node publish messages", command_publish},
+        {"subscribe", "print messages as a node pushes them", command_subscribe},
         {"key", "new|show: make a key file, or print the peer id of one", command_key},
         {"config", "check FILE: what is wrong with a configuration file", command_config},
         {"man", "print the manual page", command_man},

@@ -2,9 +2,12 @@
 #include "tools/sluice/message_printer.h"
 
 #include <inttypes.h>
+#include <limits.h>
+#include <openssl/evp.h>
 #include <stdio.h>
 
 #include "base/hex.h"
+#include "base/memory.h"
 #include "codec/waku_message.h"
 #include "queues/envelope.h"
 
@@ -14,7 +17,12 @@ enum {
 
 void message_printer_init(struct message_printer *printer, bool is_json)
 {
-    printer->messages = is_json ? json_array() : NULL;
+    *printer = (struct message_printer){.messages = is_json ? json_array() : NULL};
+}
+
+void message_printer_init_lines(struct message_printer *printer, bool is_json)
+{
+    *printer = (struct message_printer){.is_lines = is_json};
 }
 
 void message_printer_fini(struct message_printer *printer)
@@ -28,8 +36,8 @@ static json_t *span_json(struct span text)
     return json_stringn((const char *)text.bytes, text.length);
 }
 
-static void add_to(json_t *messages, const char *hash, struct span pubsub_topic,
-        const struct waku_message_view *view)
+static json_t *make_object(
+        const char *hash, struct span pubsub_topic, const struct waku_message_view *view)
 {
     char timestamp[32];
     snprintf(timestamp, sizeof(timestamp), "%" PRId64, view->timestamp_ns);
@@ -39,7 +47,35 @@ static void add_to(json_t *messages, const char *hash, struct span pubsub_topic,
     json_object_set_new(object, "pubsub_topic", span_json(pubsub_topic));
     json_object_set_new(object, "content_topic", span_json(view->content_topic));
     json_object_set_new(object, "payload_bytes", json_integer((json_int_t)view->payload.length));
-    json_array_append_new(messages, object);
+    return object;
+}
+
+/* False: no memory. */
+static bool add_payload(json_t *object, struct span payload)
+{
+    size_t size = (payload.length + 2) / 3 * 4 + 1;
+    char *text = memory_allocate(size);
+    if (text == NULL || payload.length > INT_MAX / 2) {
+        memory_free(text);
+        return false;
+    }
+    text[EVP_EncodeBlock((unsigned char *)text, payload.bytes, (int)payload.length)] = '\0';
+    json_object_set_new(object, "payload", json_string(text));
+    memory_free(text);
+    return true;
+}
+
+static enum status print_line(
+        const char *hash, struct span pubsub_topic, const struct waku_message_view *view)
+{
+    json_t *object = make_object(hash, pubsub_topic, view);
+    bool is_whole = add_payload(object, view->payload);
+    if (is_whole) {
+        json_dumpf(object, stdout, JSON_COMPACT);
+        printf("\n");
+    }
+    json_decref(object);
+    return is_whole ? STATUS_OK : STATUS_NO_MEMORY;
 }
 
 enum status message_printer_add(struct message_printer *printer, struct span hash,
@@ -51,8 +87,11 @@ enum status message_printer_add(struct message_printer *printer, struct span has
         return STATUS_DAMAGED;
     }
     hex_encode(hex, hash);
+    if (printer->is_lines) {
+        return print_line(hex, pubsub_topic, &view);
+    }
     if (printer->messages != NULL) {
-        add_to(printer->messages, hex, pubsub_topic, &view);
+        json_array_append_new(printer->messages, make_object(hex, pubsub_topic, &view));
         return STATUS_OK;
     }
     printf("%" PRId64 " %s %.*s %.*s %zu bytes\n", view.timestamp_ns, hex, (int)pubsub_topic.length,

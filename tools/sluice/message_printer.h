@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/* Prints stored messages, a line each or together as one JSON object. */
+/* Prints messages: a line of text each, together as one JSON object, or a JSON object on a line each. */
 
 #include <jansson.h>
 #include <stdbool.h>
@@ -13,9 +13,12 @@
 
 struct message_printer {
     json_t *messages; /* NULL: text */
+    bool is_lines;    /* each is printed at once, as JSON with its payload */
 };
 
 void message_printer_init(struct message_printer *printer, bool is_json);
+/* For messages that come one by one: text, or an object on a line each, with the payload in base64. */
+void message_printer_init_lines(struct message_printer *printer, bool is_json);
 void message_printer_fini(struct message_printer *printer);
 
 /* STATUS_DAMAGED when message is no WakuMessage. */

@@ -2,6 +2,7 @@
 #include "tools/sluice/service_client.h"
 
 #include <semaphore.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -12,10 +13,11 @@
 struct service_client {
     struct net_host *host;
     struct identity *identity;
-    sem_t over; /* of each step */
-    bool is_open;
+    sem_t over;   /* of each step */
+    bool is_open; /* the io thread's, while it is connected to */
+    bool is_started;
     enum status status;
-    uint64_t connection;
+    _Atomic uint64_t connection;
     uint64_t timeout_ms;
     struct exchange_call call;
     struct service_answer answer;
@@ -35,7 +37,7 @@ static void on_identified(
     (void)info;
     if (!client->is_open) {
         client->is_open = true;
-        client->connection = connection_id(connection);
+        atomic_store(&client->connection, connection_id(connection));
         finish_step(client, STATUS_OK);
     }
 }
@@ -43,19 +45,22 @@ static void on_identified(
 static void on_disconnected(void *context, struct connection *connection, enum close_reason reason)
 {
     struct service_client *client = context;
-    (void)connection;
     (void)reason;
     if (!client->is_open) {
         client->is_open = true;
         finish_step(client, STATUS_CLOSED);
+    } else if (atomic_load(&client->connection) == connection_id(connection)) {
+        atomic_store(&client->connection, 0);
     }
 }
 
 static void on_dialled(void *context, enum status status, uint64_t connection)
 {
     (void)connection;
-    if (status != STATUS_OK) {
-        finish_step(context, status);
+    struct service_client *client = context;
+    if (status != STATUS_OK && !client->is_open) {
+        client->is_open = true;
+        finish_step(client, status);
     }
 }
 
@@ -66,27 +71,46 @@ static enum status wait_step(struct service_client *client)
     return client->status;
 }
 
-static enum status connect_to(struct service_client *client, const char *address)
+static enum status start(struct service_client *client)
 {
     static const struct switch_observer observer = {.disconnected = on_disconnected};
-    struct net_switch *net_switch = net_host_switch(client->host);
+    enum status status = STATUS_OK;
+    if (!client->is_started) {
+        client->is_started = true;
+        status = switch_add_observer(net_host_switch(client->host), &observer, client);
+        return status == STATUS_OK ? net_host_start(client->host) : status;
+    }
+    return status;
+}
+
+enum status service_client_connect(struct service_client *client, const char *address)
+{
     struct switch_dial dial = {
             .timeout_ms = client->timeout_ms, .done = on_dialled, .context = client};
     enum status status = multiaddr_parse(&dial.address, span_of_text(address));
     if (status == STATUS_OK) {
-        status = switch_add_observer(net_switch, &observer, client);
+        status = start(client);
     }
     if (status == STATUS_OK) {
-        status = net_host_start(client->host);
-    }
-    if (status == STATUS_OK) {
-        status = switch_dial(net_switch, &dial);
+        /* There is no connection: the io thread looks at it again when the dial has been posted. */
+        client->is_open = false;
+        status = switch_dial(net_host_switch(client->host), &dial);
     }
     return status == STATUS_OK ? wait_step(client) : status;
 }
 
-enum status service_client_open(struct service_client **out, const struct options *options,
-        const char *command, const char *address)
+struct net_switch *service_client_switch(const struct service_client *client)
+{
+    return net_host_switch(client->host);
+}
+
+uint64_t service_client_connection(const struct service_client *client)
+{
+    return atomic_load(&client->connection);
+}
+
+enum status service_client_create(
+        struct service_client **out, const struct options *options, const char *command)
 {
     struct service_client *client = memory_allocate_zeroed(sizeof(*client));
     if (client == NULL) {
@@ -103,12 +127,26 @@ enum status service_client_open(struct service_client **out, const struct option
         step = "host";
         status = net_host_create(&client->host, &host_options);
     }
-    if (status == STATUS_OK) {
-        step = "connect";
-        status = connect_to(client, address);
-    }
     if (status != STATUS_OK) {
         fprintf(stderr, "sluice %s: %s: %s\n", command, step, status_text(status));
+        service_client_close(&client);
+        return status;
+    }
+    *out = client;
+    return STATUS_OK;
+}
+
+enum status service_client_open(struct service_client **out, const struct options *options,
+        const char *command, const char *address)
+{
+    struct service_client *client = NULL;
+    enum status status = service_client_create(&client, options, command);
+    if (status != STATUS_OK) {
+        return status;
+    }
+    status = service_client_connect(client, address);
+    if (status != STATUS_OK) {
+        fprintf(stderr, "sluice %s: connect: %s\n", command, status_text(status));
         service_client_close(&client);
         return status;
     }
@@ -167,7 +205,7 @@ struct service_answer service_client_ask(struct service_client *client,
             .done = on_answered,
             .context = client};
     enum status status = switch_run_on_connection(
-            net_host_switch(client->host), client->connection, ask, client);
+            net_host_switch(client->host), service_client_connection(client), ask, client);
     if (status != STATUS_OK) {
         return (struct service_answer){.status = status};
     }

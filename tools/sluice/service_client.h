@@ -31,6 +31,20 @@ struct service_client;
 /* Connects to the multiaddr; complains on standard error in the name of command. */
 MUST_USE enum status service_client_open(struct service_client **out, const struct options *options,
         const char *command, const char *address);
+
+/*
+ * The same in two steps, for who registers protocols between them, or connects again later; nothing is
+ * said on standard error by connect.
+ */
+MUST_USE enum status service_client_create(
+        struct service_client **out, const struct options *options, const char *command);
+MUST_USE enum status service_client_connect(struct service_client *client, const char *address);
+
+struct net_switch *BORROWED service_client_switch(const struct service_client *client);
+
+/* 0: there is none, or it is gone. */
+uint64_t service_client_connection(const struct service_client *client);
+
 void service_client_close(struct service_client **client);
 
 struct service_answer {

@@ -101,7 +101,7 @@ static void change(unsigned *random, uint64_t now_ns)
     uint64_t id = (uint64_t)rand_r(random) % PEERS;
     wanted[0] = span_of_text(names[rand_r(random) % TOPICS]);
     wanted[1] = span_of_text(names[rand_r(random) % TOPICS]);
-    struct subscription_request request = {span_of_text("/waku/2/rs/7/0"), wanted, 2};
+    struct subscription_request request = {span_of_text("/waku/2/rs/7/0"), wanted, 2, NULL};
     switch (rand_r(random) % 8) {
     case 0:
         (void)subscriptions_drop(subscriptions, id);

@@ -28,7 +28,7 @@ static void says_in_one_line_what_the_reference_has_on_by_default(void **state)
     (void)state;
     assert_int_equal(judge(options, &reports), STATUS_OK);
     assert_int_equal(reports.note_count, 1);
-    assert_non_null(strstr(reports.notes, "discv5-discovery, peer-exchange, rendezvous, filter"));
+    assert_non_null(strstr(reports.notes, "discv5-discovery, peer-exchange, rendezvous"));
     options_destroy(&options);
 }
 
@@ -36,8 +36,8 @@ static void what_was_turned_off_is_not_mentioned(void **state)
 {
     struct reports reports;
     (void)state;
-    assert_int_equal(judge_one(&reports, "filter", "false"), STATUS_OK);
-    assert_null(strstr(reports.notes, "filter"));
+    assert_int_equal(judge_one(&reports, "peer-exchange", "false"), STATUS_OK);
+    assert_null(strstr(reports.notes, "peer-exchange"));
     assert_non_null(strstr(reports.notes, "rendezvous"));
 }
 
@@ -47,7 +47,7 @@ static void refuses_what_the_operator_would_rely_on(void **state)
             {"dns-discovery-url", "enrtree://x@example.org"}, {"discv5-bootstrap-node", "enr:-x"},
             {"peer-exchange-node", "/ip4/1.2.3.4/tcp/1"}, {"mix", "true"}, {"quic-support", "true"},
             {"protected-shard", "0:02ab"}, {"store-sync", "true"}, {"mode", "Edge"},
-            {"rest", "true"}, {"metrics-server", "true"}, {"filter", "true"}};
+            {"rest", "true"}, {"metrics-server", "true"}};
     (void)state;
     for (size_t i = 0; i < sizeof(asked) / sizeof(asked[0]); i++) {
         struct reports reports;

@@ -58,7 +58,7 @@ static void limits_come_from_the_options(void **state)
     set(options, "relay-cache-limit", "1MiB");
     assert_int_equal(node_create(&node, options, &hooks, &error), STATUS_OK);
     const struct node_settings *settings = &node->settings;
-    assert_int_equal(settings->filter.peers_max, 4);
+    assert_int_equal(settings->filter.peers_max, 10);
     assert_int_equal(settings->filter.criteria_per_peer_max, 7);
     assert_int_equal(settings->filter.expiry_ns, UINT64_C(90000000000));
     assert_int_equal(settings->lane.timestamp_tolerance_ns, UINT64_C(5000000000));

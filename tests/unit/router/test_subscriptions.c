@@ -115,7 +115,9 @@ static void keeps_the_border_between_the_two_topics(void **state)
     (void)state;
     struct subscriptions *subscriptions = create(&subscriptions_defaults);
     struct span content = span_of_text("bc");
-    struct subscription_request request = {span_of_text("a"), &content, 1};
+    struct subscription_request request = {.pubsub_topic = span_of_text("a"),
+            .content_topics = &content,
+            .content_topic_count = 1};
     bool is_new = false;
     assert_int_equal(subscriptions_subscribe(subscriptions, (struct subscriber_entry){.id = 1},
                              &request, 0, &is_new),
@@ -171,12 +173,12 @@ static void takes_a_thousand_criteria_of_a_peer_all_of_a_request_or_nothing(void
     }
     assert_int_equal(subscribe(subscriptions, 1, 900, 99, 0), SUBSCRIPTION_OK);
     /* one more is left: two new ones do not fit, two of which one is there already do */
-    assert_int_equal(subscribe(subscriptions, 1, 999, 2, 0), SUBSCRIPTION_FULL);
+    assert_int_equal(subscribe(subscriptions, 1, 999, 2, 0), SUBSCRIPTION_TOO_MANY_CRITERIA);
     assert_int_equal(subscriptions_criteria_count(subscriptions), 999);
     assert_null(find(subscriptions, 999));
     assert_int_equal(subscribe(subscriptions, 1, 998, 2, 0), SUBSCRIPTION_OK);
     assert_int_equal(subscribe(subscriptions, 1, 0, 100, 0), SUBSCRIPTION_OK);
-    assert_int_equal(subscribe(subscriptions, 1, 1000, 1, 0), SUBSCRIPTION_FULL);
+    assert_int_equal(subscribe(subscriptions, 1, 1000, 1, 0), SUBSCRIPTION_TOO_MANY_CRITERIA);
     assert_int_equal(subscribe(subscriptions, 2, 1000, 1, 0), SUBSCRIPTION_OK);
     assert_int_equal(find(subscriptions, 0)->count, 1);
     subscriptions_destroy(&subscriptions);
@@ -189,7 +191,7 @@ static void counts_a_topic_named_twice_in_a_request_once(void **state)
     options.criteria_per_peer_max = 1;
     struct subscriptions *subscriptions = create(&options);
     struct span twice[] = {span_of_text("/a/1/b/c"), span_of_text("/a/1/b/c")};
-    struct subscription_request request = {span_of_text(PUBSUB), twice, 2};
+    struct subscription_request request = {span_of_text(PUBSUB), twice, 2, NULL};
     bool is_new = false;
     assert_int_equal(subscriptions_subscribe(subscriptions, (struct subscriber_entry){.id = 7},
                              &request, 0, &is_new),
@@ -226,7 +228,7 @@ static void refuses_empty_and_overlong_topics(void **state)
     static uint8_t longest[1025];
     memset(longest, 'l', sizeof(longest));
     struct span content[] = {span_of_text("/a/1/b/c"), span_of(NULL, 0)};
-    struct subscription_request request = {span_of_text(PUBSUB), content, 2};
+    struct subscription_request request = {span_of_text(PUBSUB), content, 2, NULL};
     struct subscriber_entry entry = {.id = 1};
     bool is_new = true;
     assert_int_equal(subscriptions_subscribe(subscriptions, entry, &request, 0, &is_new),
@@ -273,6 +275,7 @@ static void answers_with_the_codes_of_the_protocol(void **state)
     assert_int_equal(subscription_result_code(SUBSCRIPTION_BAD_REQUEST), 400);
     assert_int_equal(subscription_result_code(SUBSCRIPTION_NOT_FOUND), 404);
     assert_int_equal(subscription_result_code(SUBSCRIPTION_FULL), 503);
+    assert_int_equal(subscription_result_code(SUBSCRIPTION_TOO_MANY_CRITERIA), 503);
 }
 
 static void expires_who_was_silent_for_longer_than_five_minutes(void **state)
@@ -308,7 +311,7 @@ static void releases_each_context_once_and_none_that_it_did_not_take(void **stat
     options.criteria_per_peer_max = 10;
     struct subscriptions *subscriptions = create(&options);
     atomic_store(&released, 0);
-    assert_int_equal(subscribe(subscriptions, 1, 0, 11, 0), SUBSCRIPTION_FULL);
+    assert_int_equal(subscribe(subscriptions, 1, 0, 11, 0), SUBSCRIPTION_TOO_MANY_CRITERIA);
     assert_int_equal(subscribe(subscriptions, 2, 0, 10, 0), SUBSCRIPTION_OK);
     assert_int_equal(subscribe(subscriptions, 2, 0, 10, 0), SUBSCRIPTION_OK);
     assert_int_equal(subscribe(subscriptions, 3, 0, 10, 0), SUBSCRIPTION_OK);
