@@ -525,15 +525,24 @@ struct worker_role network_io_role(struct network *network, size_t loop, const c
     return io_role_of(&network->roles[loop], name);
 }
 
+static void add_peer(
+        struct network *network, const struct multiaddr *address, enum peer_origin origin)
+{
+    enum status status = peer_manager_add(network->peer_manager, address, origin);
+    if (status != STATUS_OK) {
+        log_write(LOG_WARN, "peers", "a peer named is not dialled: %s", status_text(status));
+    }
+}
+
 void network_start(struct network *network)
 {
+    const struct multiaddr *push_service = push_client_service(network->push_client);
     peer_manager_start(network->peer_manager);
     for (size_t i = 0; i < network->static_node_count; i++) {
-        enum status status = peer_manager_add(
-                network->peer_manager, &network->static_nodes[i], PEER_ORIGIN_STATIC);
-        if (status != STATUS_OK) {
-            log_write(LOG_WARN, "peers", "a static node is not dialled: %s", status_text(status));
-        }
+        add_peer(network, &network->static_nodes[i], PEER_ORIGIN_STATIC);
+    }
+    if (push_service != NULL) { /* no slot rule throws it out */
+        add_peer(network, push_service, PEER_ORIGIN_REQUESTED);
     }
 }
 

@@ -310,6 +310,11 @@ enum status push_client_push(
     return STATUS_OK;
 }
 
+const struct multiaddr *push_client_service(const struct push_client *client)
+{
+    return client->has_service ? &client->service : NULL;
+}
+
 void push_client_note_peer(
         struct push_client *client, struct connection *connection, const struct identify_info *info)
 {

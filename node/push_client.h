@@ -31,6 +31,9 @@ MUST_USE enum status push_client_create(
         struct push_client **out, const struct push_client_options *options);
 void push_client_destroy(struct push_client **client);
 
+/* NULL: none is named. */
+const struct multiaddr *BORROWED push_client_service(const struct push_client *client);
+
 /* Thread: the connection's io thread. */
 void push_client_note_peer(struct push_client *client, struct connection *connection,
         const struct identify_info *info);
