@@ -86,7 +86,8 @@ static bool is_on(const struct options *options, const char *name)
     case OPTION_LIST:
         return options_list_count(options, name) > 0;
     case OPTION_TEXT:
-        return options_text(options, name)[0] != '\0';
+        return options_text(options, name)[0] != '\0' &&
+               strcmp(options_text(options, name), "none") != 0;
     case OPTION_NUMBER:
     case OPTION_BYTES:
     case OPTION_SECONDS:

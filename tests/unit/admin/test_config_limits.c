@@ -36,6 +36,7 @@ static void what_contradicts_is_named_with_both_options(void **state)
             {"store-answer-limit", "2MiB", "store-answers-limit", "1MiB", NULL},
             {"filter-max-peers-to-serve", "151", "max-connections", "150", NULL},
             {"lightpush", "true", "relay", "false", NULL},
+            {"store-message-retention-policy", "capacity:10", "archive", "none", NULL},
             {"websocket-secure-key-path", "key.pem", "websocket-secure-support", "false", NULL},
             {"tcp-port", "8000", "websocket-support", "true", NULL},
     };
@@ -57,7 +58,8 @@ static void what_is_equal_or_off_is_not_named(void **state)
             {"relay-queue-limit", "2MiB", "outbound-budget", "2MiB", NULL},
             {"max-connections", "100", NULL}, /* below a default of filter's */
             {"tcp-port", "8000", NULL},       /* nobody listens for WebSocket */
-            {"relay", "false", NULL},         /* lightpush is on by default */
+            {"store-message-retention-policy", "capacity:10", "archive", "memory", NULL},
+            {"relay", "false", NULL}, /* lightpush is on by default */
             {"tcp-port", "0", "websocket-port", "0", NULL},
             {"ip-colocation-limit", "0", NULL},
     };
