@@ -37,6 +37,7 @@ struct archive_query {
     bool has_time_end;
     bool has_cursor; /* STATUS_BAD_CURSOR unless it is 32 bytes, not all zero, and in the archive */
     bool include_data;
+    bool include_topics; /* the topics of each row also without its message */
     bool is_backward;
 };
 
@@ -44,8 +45,9 @@ struct archive_query {
 struct archive_row {
     struct span hash;
     int64_t timestamp_ns;
-    struct span pubsub_topic;           /* this and message are empty without include_data */
-    struct span message;                /* the serialised bytes as they were received */
+    struct span pubsub_topic;           /* with include_data or include_topics, else empty */
+    struct span content_topic;          /* with include_topics, else empty */
+    struct span message;                /* with include_data: the serialised bytes as received */
     struct envelope *BORROWED envelope; /* memory engine; NULL where there is none */
 };
 

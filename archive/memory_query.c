@@ -227,15 +227,20 @@ static bool hold_rows(struct memory_archive *memory, const struct page_builder *
     return false;
 }
 
-static enum status show(
-        const struct envelope *envelope, bool include_data, archive_sink *sink, void *context)
+static enum status show(const struct envelope *envelope, const struct archive_query *query,
+        archive_sink *sink, void *context)
 {
     struct archive_row row = {
             .hash = span_of(envelope->hash, MESSAGE_HASH_BYTES),
             .timestamp_ns = envelope->timestamp_ns,
     };
-    if (include_data) {
+    if (query->include_data || query->include_topics) {
         row.pubsub_topic = envelope->topic->name;
+    }
+    if (query->include_topics) {
+        row.content_topic = envelope->content_topic;
+    }
+    if (query->include_data) {
         row.message = envelope->message;
         row.envelope = (struct envelope *)envelope;
     }
@@ -260,7 +265,7 @@ enum status memory_archive_deliver(struct archive_reader *reader, const struct a
     enum status status = STATUS_OK;
     for (size_t i = 0; i < builder->count; i++) {
         if (status == STATUS_OK) {
-            status = show(envelopes[i], query->include_data, sink, context);
+            status = show(envelopes[i], query, sink, context);
         }
         envelope_unref(envelopes[i]);
     }

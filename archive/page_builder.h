@@ -20,7 +20,8 @@ struct page_row {
     int64_t segment; /* where a file engine finds the message */
     int64_t offset;
     int64_t length;
-    int64_t pubsub;
+    int64_t pubsub; /* likewise, its topics */
+    int64_t content;
 };
 
 struct page_builder {

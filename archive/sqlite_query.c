@@ -75,6 +75,7 @@ static struct page_row row_of(sqlite3_stmt *statement)
             .offset = sqlite3_column_int64(statement, 3),
             .length = sqlite3_column_int64(statement, 4),
             .pubsub = sqlite3_column_int64(statement, 5),
+            .content = sqlite3_column_int64(statement, 6),
     };
     struct span hash = sqlite_column_span(statement, 1);
     if (hash.length == ID_HASH_BYTES) {
@@ -324,19 +325,56 @@ static enum status read_record(
     return status;
 }
 
+/* The name is good until the statement is used again. */
+static enum status find_name(struct sqlite_connection *connection, enum sqlite_statement statement,
+        int64_t id, struct span *name)
+{
+    sqlite3_stmt *find = NULL;
+    bool has_row = false;
+    enum status status = sqlite_statement(connection, statement, &find);
+    if (status == STATUS_OK) {
+        sqlite3_bind_int64(find, 1, id);
+        status = sqlite_step(connection, find, &has_row);
+    }
+    if (status == STATUS_OK) {
+        *name = has_row ? sqlite_column_span(find, 0) : span_of(NULL, 0);
+        status = has_row ? STATUS_OK : STATUS_NOT_FOUND;
+    }
+    return status;
+}
+
+static enum status show_topics(
+        struct sqlite_reader *reader, const struct page_row *found, struct archive_row *row)
+{
+    struct sqlite_connection *connection = &reader->connection;
+    enum status status =
+            find_name(connection, SQLITE_STATEMENT_NAME_PUBSUB, found->pubsub, &row->pubsub_topic);
+    return status == STATUS_OK ? find_name(connection, SQLITE_STATEMENT_NAME_CONTENT,
+                                         found->content, &row->content_topic)
+                               : status;
+}
+
+/* They would hold the snapshot that they read from. */
+static void release_names(struct sqlite_connection *connection)
+{
+    sqlite3_reset(connection->statements[SQLITE_STATEMENT_NAME_PUBSUB]);
+    sqlite3_reset(connection->statements[SQLITE_STATEMENT_NAME_CONTENT]);
+}
+
 /* STATUS_NOT_FOUND when the message is gone. */
-static enum status show(struct sqlite_reader *reader, struct page_row *found, bool include_data,
-        struct archive_row *row)
+static enum status show(struct sqlite_reader *reader, struct page_row *found,
+        const struct archive_query *query, struct archive_row *row)
 {
     *row = (struct archive_row){
             .hash = span_of(found->key.hash, MESSAGE_HASH_BYTES),
             .timestamp_ns = found->key.timestamp_ns,
     };
-    if (!include_data) {
-        return STATUS_OK;
+    enum status status = query->include_topics ? show_topics(reader, found, row) : STATUS_OK;
+    if (status != STATUS_OK || !query->include_data) {
+        return status;
     }
     struct archive_record record;
-    enum status status = open_row(reader, found);
+    status = open_row(reader, found);
     if (status == STATUS_OK) {
         status = read_record(reader, found, &record);
     }
@@ -354,7 +392,7 @@ enum status sqlite_archive_deliver(struct archive_reader *base, const struct arc
     enum status status = STATUS_OK;
     for (size_t i = 0; i < builder->count && status == STATUS_OK; i++) {
         struct archive_row row;
-        status = show(reader, &builder->rows[i], query->include_data, &row);
+        status = show(reader, &builder->rows[i], query, &row);
         if (status == STATUS_NOT_FOUND) {
             /* Once rows were shown, the page cannot be begun again. */
             builder->is_stale = i == 0;
@@ -365,6 +403,7 @@ enum status sqlite_archive_deliver(struct archive_reader *base, const struct arc
             status = sink(context, &row);
         }
     }
+    release_names(&reader->connection);
     close_segment(reader);
     return status;
 }

@@ -56,7 +56,8 @@ static bool is_over_share(
     return held > 0 && held + bytes > share;
 }
 
-static void push_or_drop(
+/* False when it was dropped. */
+static bool push_or_drop(
         struct dispatcher *dispatcher, const struct outlet *outlet, struct envelope *envelope)
 {
     enum metric reason = outlet->over_share;
@@ -65,16 +66,18 @@ static void push_or_drop(
         /* Before the push: the worker may be done with it at once. */
         stage_load_add(outlet->load, dispatcher->lane, bytes);
         if (spmc_ring_try_push(outlet->ring, envelope)) {
-            return;
+            return true;
         }
         stage_load_remove(outlet->load, dispatcher->lane, bytes);
         reason = outlet->ring_full;
     }
     finish(dispatcher, outlet->slot, reason);
     envelope_unref(envelope);
+    return false;
 }
 
-static void offer_archive(struct dispatcher *dispatcher, struct envelope *envelope)
+/* False when there was no room for it. */
+static bool offer_archive(struct dispatcher *dispatcher, struct envelope *envelope)
 {
     metrics_add(LEDGER_ARCHIVE_RECEIVED, 1);
     if (envelope->is_ephemeral || !envelope->is_timestamp_in_range) {
@@ -82,7 +85,7 @@ static void offer_archive(struct dispatcher *dispatcher, struct envelope *envelo
                                                     : LEDGER_ARCHIVE_TIMESTAMP_OUT_OF_RANGE;
         finish(dispatcher, dispatcher->slot_archive, reason);
         envelope_unref(envelope);
-        return;
+        return true;
     }
     struct outlet outlet = {.ring = dispatcher->archive,
             .load = dispatcher->archive_load,
@@ -90,7 +93,7 @@ static void offer_archive(struct dispatcher *dispatcher, struct envelope *envelo
             .has_share = dispatcher->spill == NULL,
             .ring_full = LEDGER_ARCHIVE_ARCHIVE_UNAVAILABLE,
             .over_share = LEDGER_ARCHIVE_ARCHIVE_UNAVAILABLE};
-    push_or_drop(dispatcher, &outlet, envelope);
+    return push_or_drop(dispatcher, &outlet, envelope);
 }
 
 static bool try_hold(struct dispatcher_gap *gap, int state)
@@ -123,13 +126,18 @@ static void record_gap(struct dispatcher *dispatcher, int64_t timestamp_ns)
     }
 }
 
-static void offer_sync(struct dispatcher *dispatcher, const struct envelope *envelope)
+/* is_lost: the archive had no room for it, so it is not there to be given to others. */
+static void offer_sync(struct dispatcher *dispatcher, const struct envelope *envelope, bool is_lost)
 {
     metrics_add(LEDGER_SYNC_RECEIVED, 1);
     if (envelope->is_ephemeral || !envelope->is_timestamp_in_range) {
         enum metric reason =
                 envelope->is_ephemeral ? LEDGER_SYNC_EPHEMERAL : LEDGER_SYNC_TIMESTAMP_OUT_OF_RANGE;
         finish(dispatcher, dispatcher->slot_sync, reason);
+        return;
+    }
+    if (is_lost) {
+        finish(dispatcher, dispatcher->slot_sync, LEDGER_SYNC_NOT_ARCHIVED);
         return;
     }
     struct id_record record = {
@@ -160,7 +168,7 @@ static void offer_live_stages(struct dispatcher *dispatcher, struct envelope *en
                 .has_share = true,
                 .ring_full = LEDGER_FILTER_RING_FULL,
                 .over_share = LEDGER_FILTER_OVER_SHARE};
-        push_or_drop(dispatcher, &outlet, envelope);
+        (void)push_or_drop(dispatcher, &outlet, envelope);
     }
     if (dispatcher->event != NULL) {
         metrics_add(LEDGER_EVENT_RECEIVED, 1);
@@ -170,7 +178,7 @@ static void offer_live_stages(struct dispatcher *dispatcher, struct envelope *en
                 .has_share = true,
                 .ring_full = LEDGER_EVENT_RING_FULL,
                 .over_share = LEDGER_EVENT_OVER_SHARE};
-        push_or_drop(dispatcher, &outlet, envelope);
+        (void)push_or_drop(dispatcher, &outlet, envelope);
     }
 }
 
@@ -193,16 +201,14 @@ void dispatcher_publish(struct dispatcher *dispatcher, struct envelope *envelope
     if (references > 0) {
         envelope_ref_many(envelope, references);
     }
+    bool is_lost = dispatcher->archive != NULL && !offer_archive(dispatcher, envelope);
     if (dispatcher->sync != NULL) {
-        offer_sync(dispatcher, envelope);
+        offer_sync(dispatcher, envelope, is_lost);
     }
     if (live) {
         offer_live_stages(dispatcher, envelope);
     } else {
         skip_live_stages(dispatcher);
-    }
-    if (dispatcher->archive != NULL) {
-        offer_archive(dispatcher, envelope);
     }
     envelope_unref(envelope);
     dispatcher->has_pushed = true;

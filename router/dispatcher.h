@@ -7,7 +7,8 @@
  *
  *   archive   ring; behind it the spill thread takes over in time; full: dropped(archive_unavailable)
  *   filter    a ring for each filter worker; full: dropped(ring_full)
- *   sync      id by value; full: dropped(ring_full), and the sync worker marks the time incomplete
+ *   sync      id by value; full: dropped(ring_full), and the sync worker marks the time incomplete;
+ *             what the archive dropped: dropped(not_archived)
  *   event     ring; full: dropped(ring_full)
  *
  * Half of the memory budget is what one stage may hold back at most, or a slow one would stop the

@@ -117,13 +117,16 @@ static void note_offset(struct lane *lane, const struct frame_part *part, int64_
     }
 }
 
+/* What comes by sync or resume may be as old as it likes; the future is none of its business. */
 static bool is_in_range(const struct lane *lane, const struct frame_part *part, int64_t timestamp)
 {
     /* Unsigned difference: no overflow, whatever the sender wrote. */
     uint64_t distance = timestamp > part->received_ns
                                 ? (uint64_t)timestamp - (uint64_t)part->received_ns
                                 : (uint64_t)part->received_ns - (uint64_t)timestamp;
-    return distance <= lane->options.timestamp_tolerance_ns;
+    bool is_of_past = timestamp <= part->received_ns;
+    return distance <= lane->options.timestamp_tolerance_ns ||
+           (is_of_past && skips_relay_checks(part));
 }
 
 /* True when the message was accepted before. known: its id, where it had to be computed. */
@@ -253,8 +256,8 @@ static bool decode(struct lane *lane, const struct frame_part *part, struct lane
         return true;
     }
     note_offset(lane, part, view.timestamp_ns);
-    bool in_range = skips_relay_checks(part) || is_in_range(lane, part, view.timestamp_ns);
-    if (!in_range && lane->options.refuses_timestamps) {
+    bool in_range = is_in_range(lane, part, view.timestamp_ns);
+    if (!in_range && lane->options.refuses_timestamps && !skips_relay_checks(part)) {
         *decision = refuse_bytes(lane, part, LEDGER_INTAKE_TIMESTAMP_OUT_OF_RANGE);
         return true;
     }

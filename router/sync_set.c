@@ -130,6 +130,25 @@ bool sync_set_contains(const struct sync_set *set, const struct id_key *id)
     return false;
 }
 
+bool sync_set_remove(struct sync_set *set, const struct id_key *id)
+{
+    for (size_t i = 0; i < set->topic_count; i++) {
+        if (set->topics[i].ids != NULL && id_tree_remove(set->topics[i].ids, id, NULL)) {
+            set->count--;
+            return true;
+        }
+    }
+    return false;
+}
+
+void sync_set_uncover(struct sync_set *set, int64_t from_ns)
+{
+    if (from_ns < set->covered_from_ns) {
+        sync_set_mark_incomplete(set, from_ns, set->covered_from_ns - 1);
+        set->covered_from_ns = from_ns;
+    }
+}
+
 size_t sync_set_prune(struct sync_set *set, int64_t before_ns, size_t max_ids)
 {
     if (before_ns > set->covered_from_ns) {

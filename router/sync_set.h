@@ -54,6 +54,8 @@ void sync_set_destroy(struct sync_set **set);
  */
 MUST_USE enum sync_insert_result sync_set_insert(
         struct sync_set *set, const struct id_record *record);
+/* Its message is not in the archive after all. False when the id is not there. */
+bool sync_set_remove(struct sync_set *set, const struct id_key *id);
 bool sync_set_contains(const struct sync_set *set, const struct id_key *id);
 
 /*
@@ -61,6 +63,12 @@ bool sync_set_contains(const struct sync_set *set, const struct id_key *id);
  * is done. From the first call on ids of that time are too old.
  */
 size_t sync_set_prune(struct sync_set *set, int64_t before_ns, size_t max_ids);
+
+/*
+ * Takes back what pruning with a clock that was ahead has done: ids from from_ns on are taken again, and
+ * the time up to where the set began is incomplete.
+ */
+void sync_set_uncover(struct sync_set *set, int64_t from_ns);
 
 /* Ids before this time were pruned or never taken. */
 int64_t sync_set_covered_from(const struct sync_set *set);

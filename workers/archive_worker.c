@@ -60,6 +60,12 @@ size_t archive_stage_held(const struct archive_stage *stage)
            atomic_load_explicit(&stage->spill_held, memory_order_relaxed);
 }
 
+size_t archive_stage_spilled(const struct archive_stage *stage)
+{
+    /* relaxed: a reading */
+    return atomic_load_explicit(&stage->spill_held, memory_order_relaxed);
+}
+
 enum status archive_stage_health(const struct archive_stage *stage, uint64_t *since_ns)
 {
     /* relaxed: readings */
@@ -346,6 +352,9 @@ static uint64_t archive_deadline(void *context)
 static void drop(struct archive_stage *stage, struct envelope *envelope)
 {
     metrics_add(LEDGER_ARCHIVE_ARCHIVE_UNAVAILABLE, 1);
+    if (stage->lost != NULL) {
+        stage->lost(stage->lost_context, envelope);
+    }
     ring_set_release(&stage->archive_rings, envelope);
 }
 

@@ -44,6 +44,9 @@ enum {
 /* The engine has synced the message with that hash; on the archive thread, must not block. */
 typedef void archive_acknowledge(void *context, const uint8_t hash[MESSAGE_HASH_BYTES]);
 
+/* A message that was taken has been dropped; on the archive's or the spill thread, must not block. */
+typedef void archive_lost(void *context, const struct envelope *envelope);
+
 struct archive_stage {
     struct ring_set archive_rings; /* the same rings, each thread with its own place in turn */
     struct ring_set spill_rings;
@@ -61,6 +64,8 @@ struct archive_stage {
     size_t batch_max;                         /* messages in one put, at most ARCHIVE_BATCH_MAX */
     archive_acknowledge *acknowledge;         /* NULL: nobody wants to know */
     void *acknowledge_context;
+    archive_lost *lost; /* NULL: nobody wants to know */
+    void *lost_context;
 
     /* archive thread */
     struct envelope *batch[ARCHIVE_BATCH_MAX]; /* what the engine has not taken yet */
@@ -97,6 +102,9 @@ struct worker_role archive_stage_spill_role(struct archive_stage *stage, const c
 
 /* Messages received and not yet delivered, refused or dropped: rings, batch and spill file. */
 size_t archive_stage_held(const struct archive_stage *stage);
+
+/* Those of them in the spill file. Thread: any. */
+size_t archive_stage_spilled(const struct archive_stage *stage);
 
 /* STATUS_OK, or why the engine refused the last batch; *since_ns: monotonic time of the first refusal. */
 enum status archive_stage_health(const struct archive_stage *stage, uint64_t *since_ns);

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 #include "workers/sync_worker.h"
 
+#include "base/clock.h"
 #include "base/metrics.h"
 
 enum {
-    BATCH = 256
+    BATCH = 256,
+    BATCH_JOBS = 16
 };
 
 static void insert(struct sync_worker *worker, const struct id_record *record)
@@ -36,9 +38,59 @@ static void note_gaps(struct sync_worker *worker)
     }
 }
 
-static size_t turn(void *context)
+static void wait_for_whole_set(struct sync_worker *worker, struct sync_job *job)
 {
-    struct sync_worker *worker = context;
+    if (worker->waiting == NULL) {
+        worker->last_waiting = &worker->waiting;
+        worker->patience_end_ns = clock_monotonic_ns() +
+                                  (uint64_t)SYNC_FILL_PATIENCE_MS * NANOSECONDS_PER_MILLISECOND;
+    }
+    job->next = NULL;
+    *worker->last_waiting = job;
+    worker->last_waiting = &job->next;
+}
+
+static bool must_wait(const struct sync_worker *worker)
+{
+    return worker->fill != NULL && sync_fill_is_filling(worker->fill);
+}
+
+static size_t run_waiting(struct sync_worker *worker)
+{
+    size_t count = 0;
+    if (worker->waiting == NULL ||
+            (must_wait(worker) && clock_monotonic_ns() < worker->patience_end_ns)) {
+        return 0;
+    }
+    while (worker->waiting != NULL) {
+        struct sync_job *job = worker->waiting;
+        worker->waiting = job->next;
+        job->run(job, worker->set);
+        count++;
+    }
+    return count;
+}
+
+static size_t run_jobs(struct sync_worker *worker)
+{
+    size_t count = 0;
+    struct sync_job *job = NULL;
+    if (worker->jobs == NULL) {
+        return 0;
+    }
+    while (count < BATCH_JOBS && (job = sync_job_of(inbox_try_pop(worker->jobs))) != NULL) {
+        if (job->needs_whole_set && must_wait(worker)) {
+            wait_for_whole_set(worker, job);
+        } else {
+            job->run(job, worker->set);
+        }
+        count++;
+    }
+    return count + run_waiting(worker);
+}
+
+static size_t take_ids(struct sync_worker *worker)
+{
     size_t count = 0;
     for (size_t lane = 0; lane < worker->lane_count; lane++) {
         struct id_record record;
@@ -57,6 +109,16 @@ static size_t turn(void *context)
     return count;
 }
 
+static size_t turn(void *context)
+{
+    struct sync_worker *worker = context;
+    size_t done = take_ids(worker);
+    if (worker->fill != NULL) {
+        done += sync_fill_turn(worker->fill, worker->set);
+    }
+    return done + run_jobs(worker);
+}
+
 static bool has_work(void *context)
 {
     struct sync_worker *worker = context;
@@ -65,7 +127,15 @@ static bool has_work(void *context)
             return true;
         }
     }
-    return false;
+    return worker->jobs != NULL && !inbox_is_empty(worker->jobs);
+}
+
+static uint64_t deadline(void *context)
+{
+    struct sync_worker *worker = context;
+    uint64_t next_ns = worker->fill != NULL ? sync_fill_deadline(worker->fill) : UINT64_MAX;
+    bool is_first = worker->waiting != NULL && worker->patience_end_ns < next_ns;
+    return is_first ? worker->patience_end_ns : next_ns;
 }
 
 struct worker_role sync_worker_role(struct sync_worker *worker, const char *name)
@@ -75,6 +145,7 @@ struct worker_role sync_worker_role(struct sync_worker *worker, const char *name
             .context = worker,
             .turn = turn,
             .has_work = has_work,
+            .deadline = deadline,
             .parking = worker->parking,
     };
 }

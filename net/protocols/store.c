@@ -77,7 +77,7 @@ static void free_job(struct query_job *job)
         /* relaxed: a sum that nothing is read by */
         atomic_fetch_sub_explicit(&job->store->answers_bytes, job->charged, memory_order_relaxed);
     }
-    store_answer_unref(job->answer);
+    store_answer_destroy(&job->answer);
     store_request_fini(&job->request);
     memory_free(job);
 }
@@ -164,8 +164,7 @@ static enum status make_page(
         *is_full = sink.is_full;
         size_t rows = job->answer != NULL ? store_answer_rows(job->answer) : 0;
         *limit = query.is_backward ? (*limit + 1) / 2 : rows;
-        store_answer_unref(job->answer);
-        job->answer = NULL;
+        store_answer_destroy(&job->answer);
     }
     return status;
 }
@@ -194,8 +193,7 @@ static enum status charge_answer(struct query_job *job)
     if (before + length <= store->options.answers_bytes_max) {
         return STATUS_OK;
     }
-    store_answer_unref(job->answer);
-    job->answer = NULL;
+    store_answer_destroy(&job->answer);
     return STATUS_LIMIT_REACHED;
 }
 

@@ -2,8 +2,7 @@
 #pragma once
 
 /*
- * The bytes of a page of stored messages, as pieces in their order: messages that have an envelope
- * are sent from it, everything else lies in chunks that never move.
+ * The bytes of a page of stored messages, as a list of pieces.
  *
  * Thread: made on the query thread, then sent on the io thread; one at a time.
  */
@@ -23,8 +22,8 @@ struct store_answer;
 /* With the head of an answer of code 200 already in it. */
 MUST_USE enum status store_answer_create(struct store_answer **out, struct span request_id);
 
-/* Counted: pieces that were handed out keep it as well. */
-void store_answer_unref(struct store_answer *CONSUMED answer);
+/* The bytes of pieces that were handed out stay until those are released. */
+void store_answer_destroy(struct store_answer **answer);
 
 MUST_USE enum status store_answer_add(
         struct store_answer *answer, const struct archive_row *row, bool has_data);
