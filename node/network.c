@@ -14,6 +14,7 @@
 #include "net/protocols/metadata.h"
 #include "net/protocols/relay_queue.h"
 #include "net/protocols/store.h"
+#include "net/protocols/store_sync.h"
 #include "net/transport/tls.h"
 #include "node/io_role.h"
 #include "node/network_settings.h"
@@ -39,6 +40,7 @@ struct network {
     struct filter *filter;       /* NULL: not served */
     struct lightpush *lightpush; /* NULL: not served; likewise */
     struct store *store;
+    struct store_sync *store_sync;
     struct push_client *push_client;
     struct subscribe_client *subscribe_client;
     struct peer_manager *peer_manager;
@@ -195,6 +197,9 @@ static void on_identified(
     }
     push_client_note_peer(network->push_client, connection, info);
     subscribe_client_note_peer(network->subscribe_client, connection, info);
+    if (network->store_sync != NULL) {
+        store_sync_identified(network->store_sync, connection, info);
+    }
 }
 
 static enum status make_identify(struct network *network, const struct network_settings *settings)
@@ -320,6 +325,30 @@ static enum status make_store(struct network *network, const struct network_sett
     return store_create(&network->store, &store_options);
 }
 
+static enum status make_store_sync(struct network *network, const struct network_settings *settings,
+        const struct network_options *options, struct node_error *error)
+{
+    struct io_loop *loops[IO_THREADS_MAX];
+    struct store_sync_options sync_options = settings->stores.sync;
+    if (!settings->stores.has_sync) {
+        return STATUS_OK;
+    }
+    if (options->query_jobs == NULL) {
+        return explain(error, STATUS_BAD_ARGUMENT, "--store-sync with --archive=none");
+    }
+    list_loops(network, loops);
+    sync_options.net_switch = network->net_switch;
+    sync_options.loops = loops;
+    sync_options.loop_count = network->loop_count;
+    sync_options.sync_jobs = options->sync_jobs;
+    sync_options.query_jobs = options->query_jobs;
+    sync_options.intake = options->intake;
+    sync_options.budget = options->budget;
+    sync_options.has_room = options->has_room;
+    sync_options.room_context = options->room_context;
+    return store_sync_create(&network->store_sync, &sync_options);
+}
+
 static void on_metadata(
         void *context, struct connection *connection, const struct metadata_message *said)
 {
@@ -389,6 +418,9 @@ static enum status make_protocols(struct network *network, const struct network_
     }
     if (status == STATUS_OK) {
         status = make_store(network, settings, options, error);
+    }
+    if (status == STATUS_OK) {
+        status = make_store_sync(network, settings, options, error);
     }
     return explain(error, status, "protocols");
 }
@@ -495,6 +527,7 @@ void network_destroy(struct network **network_pointer)
     stop_unstarted(network);
     peer_manager_destroy(&network->peer_manager);
     relay_destroy(&network->relay);
+    store_sync_destroy(&network->store_sync);
     switch_destroy(&network->net_switch);
     filter_destroy(&network->filter);
     lightpush_destroy(&network->lightpush);
@@ -551,6 +584,7 @@ static bool has_pending(const struct network *network)
 {
     return (network->lightpush != NULL && lightpush_pending(network->lightpush) > 0) ||
            (network->store != NULL && store_pending(network->store) > 0) ||
+           (network->store_sync != NULL && store_sync_pending(network->store_sync) > 0) ||
            push_client_pending(network->push_client) > 0 ||
            subscribe_client_pending(network->subscribe_client) > 0 ||
            (network->filter != NULL && filter_pending(network->filter) > 0);
@@ -605,7 +639,17 @@ struct peer_manager *network_peer_manager(const struct network *network)
 
 bool network_has_store(const struct network *network)
 {
-    return network->store != NULL;
+    return network->store != NULL || network->store_sync != NULL;
+}
+
+bool network_has_sync(const struct network *network)
+{
+    return network->store_sync != NULL;
+}
+
+struct store_sync *network_store_sync(const struct network *network)
+{
+    return network->store_sync;
 }
 
 decode_verdict *network_lightpush_verdict(const struct network *network, void **context)

@@ -41,6 +41,10 @@ struct network_options {
     struct frame_budget *BORROWED budget;
     struct inbox *BORROWED query_jobs; /* of archive jobs; NULL: there is no archive to ask */
     const struct filter_link *BORROWED filter_link; /* complete before the io roles run */
+    struct inbox *BORROWED sync_jobs;
+    /* Whether the archive takes more than what is live. Thread: any. */
+    bool (*has_room)(void *context);
+    void *room_context;
 };
 
 MUST_USE enum status network_create(
@@ -75,6 +79,12 @@ struct peer_manager *BORROWED network_peer_manager(const struct network *network
 
 /* Whether it posts to query_jobs. */
 bool network_has_store(const struct network *network);
+
+/* Whether it has store-sync, and so posts to sync_jobs. */
+bool network_has_sync(const struct network *network);
+
+/* NULL without store-sync. */
+struct store_sync *BORROWED network_store_sync(const struct network *network);
 
 /* Who learns what became of messages that came in by lightpush; NULL: none do. */
 decode_verdict *network_lightpush_verdict(const struct network *network, void **context);

@@ -213,6 +213,20 @@ static enum status read_static_nodes(
     return status;
 }
 
+/* The node stays connected to the store that it asks. */
+static enum status read_stores(
+        struct network_settings *out, const struct options *options, struct node_error *error)
+{
+    enum status status = store_settings_read(&out->stores, options, error);
+    if (status == STATUS_OK && out->stores.has_node) {
+        if (out->static_node_count == NETWORK_STATIC_NODES_MAX) {
+            return refuse(error, "storenode", "", "there are too many static nodes besides");
+        }
+        out->static_nodes[out->static_node_count++] = out->stores.node;
+    }
+    return status;
+}
+
 static enum status add_shard(struct network_settings *out, uint32_t shard, struct node_error *error)
 {
     for (size_t i = 0; i < out->shard_count; i++) {
@@ -442,6 +456,9 @@ static enum status read_all_but_identity(
     }
     if (status == STATUS_OK) {
         status = read_static_nodes(out, options, error);
+    }
+    if (status == STATUS_OK) {
+        status = read_stores(out, options, error);
     }
     if (status == STATUS_OK) {
         status = read_shards(out, options, error);

@@ -14,6 +14,7 @@
 #include "net/identity/multiaddr.h"
 #include "net/protocols/metadata.h"
 #include "net/switch/switch_options.h"
+#include "node/store_settings.h"
 #include "router/rate_limit.h"
 
 struct node_error;
@@ -70,6 +71,7 @@ struct network_settings {
     size_t answer_bytes_max;
     size_t answers_bytes_max;
     uint64_t query_timeout_ms;
+    struct store_settings stores;
     uint64_t query_range_ms;
     bool has_filter_service;
     struct multiaddr filter_service; /* of ours as a client */

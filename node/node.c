@@ -126,7 +126,8 @@ static enum status make_lane(struct node *node, size_t index)
         status = spmc_ring_create(&lane->event_ring, settings->event_ring, &node->event_parking);
     }
     if (status == STATUS_OK) {
-        status = id_ring_create(&lane->sync_ring, settings->sync_ring, &node->sync_parking);
+        status = id_ring_create(
+                &lane->sync_ring, settings->sync_ring, inbox_parking(node->sync_jobs));
     }
     return status;
 }
@@ -275,10 +276,6 @@ static void wire_stages(struct node *node)
     node->event_worker.progress = &node->progress;
     node->event_worker.callback = node->hooks.event;
     node->event_worker.callback_context = node->hooks.event_context;
-    node->sync_worker.lane_count = lanes;
-    node->sync_worker.parking = &node->sync_parking;
-    node->sync_worker.set = node->sync_set;
-    node->sync_worker.progress = &node->progress;
     node->intake.topics = node->topics;
     node->intake.unknown_topic = node->hooks.unknown_topic;
     node->intake.unknown_context = node->hooks.unknown_context;
@@ -322,6 +319,9 @@ static enum status make_network(
     if (status != STATUS_OK) {
         return status;
     }
+    network_options.sync_jobs = node->sync_jobs;
+    network_options.has_room = node_has_room;
+    network_options.room_context = node;
     network_options.query_jobs = node->archive != NULL ? node->query_jobs : NULL;
     node->query_worker.jobs = node->query_jobs;
     node->query_worker.archive = node->archive;
@@ -350,6 +350,9 @@ static enum status assemble(
         status = open_spill(node, options, error);
     }
     if (status == STATUS_OK) {
+        status = inbox_create(&node->sync_jobs);
+    }
+    if (status == STATUS_OK) {
         status = make_network(node, options, error);
     }
     if (status == STATUS_OK) {
@@ -366,6 +369,9 @@ static enum status assemble(
     status = wire_archive(node);
     if (status == STATUS_OK) {
         status = watch_init(&node->watch, node);
+    }
+    if (status == STATUS_OK) {
+        status = node_wire_sync(node, options, error);
     }
     return status == STATUS_OK ? node_make_threads(node, options, error) : status;
 }
@@ -384,7 +390,6 @@ enum status node_create(struct node **out, const struct options *options,
     progress_init(&node->progress);
     parking_init(&node->archive_parking);
     parking_init(&node->spill_parking);
-    parking_init(&node->sync_parking);
     parking_init(&node->event_parking);
     parking_init(&node->reply_parking);
     atomic_init(&node->filter_peers, 0);
@@ -447,7 +452,7 @@ void node_destroy(struct node **node_pointer)
         inbox_destroy(&node->filters[i].requests);
     }
     inbox_destroy(&node->event_tasks);
-    sync_set_destroy(&node->sync_set);
+    node_destroy_sync(node);
     spill_close(&node->spill);
     archive_close(&node->archive);
     rcu_drain();

@@ -89,7 +89,6 @@ struct node {
     struct progress progress; /* first: it asks for whole cache lines */
     struct parking archive_parking;
     struct parking spill_parking;
-    struct parking sync_parking;
     struct parking event_parking;
     struct parking reply_parking; /* of callers that wait for a filter thread's answer */
     struct stage_load archive_load;
@@ -107,6 +106,7 @@ struct node {
     struct spill *spill;
     char archive_address[512]; /* as the operator named it */
     struct sync_set *sync_set;
+    struct inbox *sync_jobs;
     struct sync_worker sync_worker;
     struct inbox *event_tasks;
     struct event_worker event_worker;
@@ -132,6 +132,18 @@ struct node {
 /* node/settings.c */
 MUST_USE enum status node_settings_read(
         struct node_settings *out, const struct options *options, struct node_error *error);
+
+/* node/node_sync.c; context is the node. */
+bool node_has_room(void *context);
+MUST_USE enum status node_wire_sync(
+        struct node *node, const struct options *options, struct node_error *error);
+
+/* From the archive, when the topics are known and when one was joined. */
+void node_fill_sync_set(struct node *node);
+
+/* Before the query thread is stopped. */
+void node_quiesce_sync(struct node *node);
+void node_destroy_sync(struct node *node);
 
 /* node/threads.c: creates (does not start) a worker for every role of the node. */
 MUST_USE enum status node_make_threads(

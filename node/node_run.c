@@ -113,6 +113,7 @@ void node_stop(struct node *node)
     if (!node->is_running) {
         return;
     }
+    node_quiesce_sync(node);
     if (node->network != NULL && has_started(node, NODE_ROLE_IO)) {
         network_close(node->network);
     }
@@ -153,6 +154,7 @@ enum status node_subscribe_topic(struct node *node, const struct topic **out, st
     }
     /* relaxed: a count */
     atomic_fetch_add_explicit(&node->topics_joined, 1, memory_order_relaxed);
+    node_fill_sync_set(node);
     return tell_of_topic(node, topic, LANE_EVENT_JOIN_TOPIC);
 }
 

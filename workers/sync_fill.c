@@ -168,15 +168,14 @@ static void take_step(struct sync_job *job, struct sync_set *set)
         inserted += sync_set_insert(set, &fill->records[i]) == SYNC_INSERTED;
     }
     metrics_add(METRIC_SYNC_FILLED, inserted);
-    if (fill->status == STATUS_BAD_CURSOR && !is_stopping(fill)) {
-        ask(fill);
-    } else if (fill->status != STATUS_OK || (!fill->is_last && is_stopping(fill))) {
-        give_up(fill, set);
-    } else if (!fill->is_last) {
-        ask(fill);
-    } else {
+    bool is_readable = fill->status == STATUS_OK || fill->status == STATUS_BAD_CURSOR;
+    if (fill->is_last) {
         fill->has_begun = false;
         end_asking(fill);
+    } else if (is_readable && !is_stopping(fill)) {
+        ask(fill); /* behind the cursor, or from its time on when that message is gone */
+    } else {
+        give_up(fill, set);
     }
 }
 

@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/metrics.h"
+#include "net/protocols/exchange_private.h"
 #include "net/protocols/piece_list.h"
 #include "net/protocols/store_sync_private.h"
 #include "net/protocols/transfer_message.h"
@@ -113,16 +114,23 @@ static void read_messages(struct archive_job *job, struct archive_reader *reader
 
 /* io thread */
 
+static void drop_first_batch(struct sync_outgoing *outgoing)
+{
+    struct sync_id_batch *batch = outgoing->first;
+    outgoing->first = batch->next;
+    if (outgoing->first == NULL) {
+        outgoing->last = &outgoing->first;
+    }
+    memory_free(batch->ids);
+    memory_free(batch);
+}
+
 static void drop_batches(struct sync_outgoing *outgoing)
 {
     metrics_add(METRIC_SYNC_UNSENT_PEER_GONE, outgoing->queued);
     while (outgoing->first != NULL) {
-        struct sync_id_batch *batch = outgoing->first;
-        outgoing->first = batch->next;
-        memory_free(batch->ids);
-        memory_free(batch);
+        drop_first_batch(outgoing);
     }
-    outgoing->last = &outgoing->first;
     outgoing->queued = 0;
 }
 
@@ -211,9 +219,7 @@ static bool write_pieces(struct sync_outgoing *outgoing)
         }
         enum status status = stream_write(outgoing->stream, pieces, count);
         if (status != STATUS_OK) {
-            for (size_t i = 0; i < count; i++) {
-                pieces[i].release(pieces[i].owner);
-            }
+            exchange_release(pieces, count);
             outgoing->is_agreed = false;
             stream_reset(outgoing->stream, status);
             return false;
@@ -230,12 +236,7 @@ static void take_ids(struct sync_outgoing *outgoing, struct sending_step *step)
         step->ids[step->count++] = batch->ids[batch->position++];
         outgoing->queued--;
         if (batch->position == batch->count) {
-            outgoing->first = batch->next;
-            if (outgoing->first == NULL) {
-                outgoing->last = &outgoing->first;
-            }
-            memory_free(batch->ids);
-            memory_free(batch);
+            drop_first_batch(outgoing);
         }
     }
 }

@@ -411,6 +411,45 @@ static void gives_back_the_bytes_that_were_put_if_asked_for(void **state)
     }
 }
 
+static enum status check_topics(void *context, const struct archive_row *row)
+{
+    struct data_check *check = context;
+    const struct envelope *envelope = check->expected[check->count++];
+    assert_memory_equal(row->hash.bytes, envelope->hash, MESSAGE_HASH_BYTES);
+    assert_true(span_equal(row->pubsub_topic, envelope->topic->name));
+    assert_true(span_equal(row->content_topic, envelope->content_topic));
+    assert_true(check->has_data ? span_equal(row->message, envelope->message)
+                                : row->message.length == 0);
+    return STATUS_OK;
+}
+
+static void shows_the_topics_with_and_without_the_messages(void **state)
+{
+    struct fixture_archive *fixture = *state;
+    struct envelope *envelopes[8];
+    for (unsigned i = 0; i < 8; i++) {
+        struct fixture_message message = {.number = i,
+                .timestamp_ns = i + 1,
+                .pubsub = i % FIXTURE_PUBSUB_TOPICS,
+                .content = i % FIXTURE_CONTENT_TOPICS,
+                .payload_bytes = 50};
+        envelopes[i] = fixture_envelope(&message);
+    }
+    struct archive_put_result result;
+    assert_int_equal(archive_put(fixture->archive, envelopes, 8, &result), STATUS_OK);
+    for (int with_data = 0; with_data < 2; with_data++) {
+        struct data_check check = {.expected = envelopes, .has_data = with_data == 1};
+        struct archive_query query = {.include_topics = true, .include_data = with_data == 1};
+        struct archive_page page;
+        assert_int_equal(
+                archive_query(fixture->reader, &query, check_topics, &check, &page), STATUS_OK);
+        assert_int_equal(check.count, 8);
+    }
+    for (unsigned i = 0; i < 8; i++) {
+        envelope_unref(envelopes[i]);
+    }
+}
+
 static void counts_duplicates_and_stores_each_message_once(void **state)
 {
     struct fixture_archive *fixture = *state;
@@ -678,6 +717,7 @@ static const struct CMUnitTest tests[] = {
         CASE(gives_up_at_the_deadline),
         CASE(ends_the_query_with_the_status_of_the_sink),
         CASE(gives_back_the_bytes_that_were_put_if_asked_for),
+        CASE(shows_the_topics_with_and_without_the_messages),
         CASE(counts_duplicates_and_stores_each_message_once),
         CASE(stores_records_that_have_no_envelope),
         CASE(knows_its_totals),

@@ -291,6 +291,19 @@ static void gives_synced_messages_no_timestamp_verdict_and_keeps_them_out_of_the
     assert_int_equal(counted(METRIC_ID_HASHES), 0);
 }
 
+static void keeps_the_far_future_out_of_archive_and_sync_set_also_by_sync(void **state)
+{
+    struct test_message future = plain;
+    struct envelope *envelope;
+    (void)state;
+    future.timestamp_ns = TEST_RECEIVED_NS + 3600LL * NANOSECONDS_PER_SECOND;
+    struct frame_part *part = test_part(&topic_a, &future);
+    part->origin = ORIGIN_SYNC;
+    assert_int_equal(outcome(part, &envelope), LEDGER_INTAKE_DELIVERED);
+    assert_false(envelope->is_timestamp_in_range);
+    envelope_unref(envelope);
+}
+
 static enum metric outcome_after(const struct test_message *message, uint64_t seconds)
 {
     struct frame_part *part = test_part(&topic_a, message);
@@ -400,6 +413,7 @@ int main(void)
                     gives_synced_messages_no_timestamp_verdict_and_keeps_them_out_of_the_seen_set),
             LANE_TEST(accepts_a_held_message_again_once_it_has_left_the_window),
             LANE_TEST(takes_by_sync_what_relay_refused_for_its_time),
+            LANE_TEST(keeps_the_far_future_out_of_archive_and_sync_set_also_by_sync),
             LANE_TEST(goes_by_message_hash_where_nobody_relays),
             LANE_TEST(hashes_two_waiting_messages_as_one_alone),
     };
