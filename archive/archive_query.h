@@ -3,6 +3,7 @@
 
 /* What can be asked of an archive, with the meaning of store v3, and what comes back. */
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -33,6 +34,8 @@ struct archive_query {
     uint64_t limit;        /* rows; 0: ARCHIVE_PAGE_DEFAULT */
     uint64_t max_limit;    /* a larger limit is cut to it; 0: ARCHIVE_PAGE_MAX */
     uint64_t deadline_ns;  /* clock_monotonic_ns() at which to give up; 0: never */
+    const atomic_bool
+            *abandoned; /* once true, by any thread: the deadline has passed; may be NULL */
     bool has_time_start;
     bool has_time_end;
     bool has_cursor; /* STATUS_BAD_CURSOR unless it is 32 bytes, not all zero, and in the archive */

@@ -95,5 +95,10 @@ bool selection_has(const struct archive_selection *selection, const struct id_ke
 bool selection_is_late(const struct archive_selection *selection)
 {
     uint64_t deadline = selection->query->deadline_ns;
+    const atomic_bool *abandoned = selection->query->abandoned;
+    /* relaxed: it only saves work */
+    if (abandoned != NULL && atomic_load_explicit(abandoned, memory_order_relaxed)) {
+        return true;
+    }
     return deadline != 0 && clock_monotonic_ns() >= deadline;
 }

@@ -255,7 +255,7 @@ enum status sqlite_archive_select(struct archive_reader *base, struct archive_se
     if (selection_is_late(selection)) {
         return STATUS_TIMED_OUT;
     }
-    bool has_deadline = selection->query->deadline_ns != 0;
+    bool has_deadline = selection->query->deadline_ns != 0 || selection->query->abandoned != NULL;
     sqlite3_progress_handler(connection->db, STEPS_BETWEEN_DEADLINE_CHECKS,
             has_deadline ? is_late : NULL, selection);
     enum status status = sqlite_run_plain(connection, SQLITE_STATEMENT_BEGIN_READ);

@@ -288,6 +288,7 @@ static void start_job(struct query_job *job, struct exchange *exchange)
     }
     job->request.query.deadline_ns =
             clock_monotonic_ns() + store->options.timeout_ms * NANOSECONDS_PER_MILLISECOND;
+    job->request.query.abandoned = &job->base.is_cancelled;
     job->archive_job.run = run_job;
     inbox_push(store->options.jobs, &job->archive_job.link);
     inbox_wake(store->options.jobs);

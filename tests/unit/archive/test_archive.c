@@ -340,6 +340,24 @@ static void gives_up_at_the_deadline(void **state)
     model_free(&model);
 }
 
+static void gives_up_what_nobody_waits_for(void **state)
+{
+    struct fixture_archive *fixture = *state;
+    struct model model = {0};
+    atomic_bool abandoned;
+    atomic_init(&abandoned, false);
+    fill(fixture, &model, 60);
+    struct archive_query query = {.abandoned = &abandoned};
+    assert_int_equal(query_status(fixture, &query), STATUS_OK);
+    atomic_store(&abandoned, true);
+    assert_int_equal(query_status(fixture, &query), STATUS_TIMED_OUT);
+    struct span hash = span_of(model.rows[0].hash, MESSAGE_HASH_BYTES);
+    query.hashes = &hash;
+    query.hash_count = 1;
+    assert_int_equal(query_status(fixture, &query), STATUS_TIMED_OUT);
+    model_free(&model);
+}
+
 static enum status refuse(void *context, const struct archive_row *row)
 {
     (void)row;
@@ -715,6 +733,7 @@ static const struct CMUnitTest tests[] = {
         CASE(refuses_cursors_that_are_unknown_zero_or_not_32_bytes),
         CASE(refuses_hashes_together_with_a_content_filter_and_short_hashes),
         CASE(gives_up_at_the_deadline),
+        CASE(gives_up_what_nobody_waits_for),
         CASE(ends_the_query_with_the_status_of_the_sink),
         CASE(gives_back_the_bytes_that_were_put_if_asked_for),
         CASE(shows_the_topics_with_and_without_the_messages),

@@ -291,6 +291,81 @@ static void a_request_that_is_too_large_is_refused_with_400(void **state)
     fini(&service);
 }
 
+/* The hash of the oldest message; then that message is deleted. */
+static void check_cursor_of_a_deleted_message(const char *kind)
+{
+    struct service service;
+    struct asking asking;
+    Wire__StoreQueryRequest request = request_of_all();
+    struct archive_prune_limits limits = archive_prune_nothing;
+    struct archive_prune_result pruned;
+    uint8_t oldest[MESSAGE_HASH_BYTES];
+    init(&service, kind, NULL);
+    fill(&service, 10, 8);
+    request.has_pagination_forward = 1;
+    request.pagination_forward = 1;
+    ask(&service, &asking, &request);
+    Wire__StoreQueryResponse *response = wait_answer(&service, &asking);
+    assert_int_equal(response->n_messages, 10);
+    memcpy(oldest, response->messages[0]->message_hash.data, MESSAGE_HASH_BYTES);
+    wire__store_query_response__free_unpacked(response, NULL);
+
+    request.has_pagination_cursor = 1;
+    request.pagination_cursor = (ProtobufCBinaryData){.data = oldest, .len = sizeof(oldest)};
+    assert_int_equal(code_of(&service, &request), 200);
+    limits.oldest_ns = first_ns + 1;
+    assert_int_equal(archive_prune(service.fixture.archive, &limits, 1000, &pruned), STATUS_OK);
+    assert_int_equal(pruned.removed, 5);
+    assert_int_equal(code_of(&service, &request), 400); /* no empty page, which would be the end */
+    fini(&service);
+}
+
+static void a_cursor_of_a_deleted_message_is_refused_with_400(void **state)
+{
+    (void)state;
+    check_cursor_of_a_deleted_message("memory");
+    check_cursor_of_a_deleted_message("sqlite");
+}
+
+/* As many as a request has room for, one of them known. */
+static void any_number_of_hashes_may_be_asked_for(void **state)
+{
+    (void)state;
+    enum {
+        HASHES = STORE_REQUEST_MAX / 36
+    };
+    static const char *const kinds[] = {"memory", "sqlite"};
+    static uint8_t bytes[STORE_REQUEST_MAX];
+    for (size_t k = 0; k < 2; k++) {
+        struct service service;
+        struct asking asking;
+        Wire__StoreQueryRequest request = request_of_all();
+        init(&service, kinds[k], NULL);
+        fill(&service, 1, 8);
+        ask(&service, &asking, &request);
+        Wire__StoreQueryResponse *response = wait_answer(&service, &asking);
+        size_t length = wire__store_query_request__pack(&request, bytes);
+        for (size_t i = 0; i < HASHES; i++) {
+            uint8_t hash[MESSAGE_HASH_BYTES] = {0xff, (uint8_t)(i >> 8), (uint8_t)i};
+            if (i == HASHES / 2) {
+                memcpy(hash, response->messages[0]->message_hash.data, sizeof(hash));
+            }
+            bytes[length++] = 0xa2;
+            bytes[length++] = 0x01;
+            bytes[length++] = MESSAGE_HASH_BYTES;
+            memcpy(bytes + length, hash, sizeof(hash));
+            length += sizeof(hash);
+        }
+        wire__store_query_response__free_unpacked(response, NULL);
+        ask_bytes(&service, &asking, span_of(bytes, length));
+        response = wait_answer(&service, &asking);
+        assert_int_equal(response->status_code, 200);
+        assert_int_equal(response->n_messages, 1);
+        wire__store_query_response__free_unpacked(response, NULL);
+        fini(&service);
+    }
+}
+
 static void more_requests_than_the_rate_are_refused_with_429(void **state)
 {
     (void)state;
@@ -692,6 +767,8 @@ int main(void)
             cmocka_unit_test(a_query_that_makes_no_sense_is_refused_with_400),
             cmocka_unit_test(bytes_that_are_no_request_are_refused_with_400),
             cmocka_unit_test(a_request_that_is_too_large_is_refused_with_400),
+            cmocka_unit_test(a_cursor_of_a_deleted_message_is_refused_with_400),
+            cmocka_unit_test(any_number_of_hashes_may_be_asked_for),
             cmocka_unit_test(more_requests_than_the_rate_are_refused_with_429),
             cmocka_unit_test(a_query_over_a_longer_time_than_allowed_is_refused_with_400),
             cmocka_unit_test(pages_in_both_directions_hold_all_messages),
