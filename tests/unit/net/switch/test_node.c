@@ -132,13 +132,20 @@ static bool are_stopped(void *context)
     return true;
 }
 
-void test_nodes_fini(struct test_node *nodes[], size_t count)
+void test_nodes_stop(struct test_node *nodes[], size_t count)
 {
     struct node_list list = {.nodes = nodes, .count = count};
     for (size_t i = 0; i < count; i++) {
-        switch_stop(nodes[i]->net_switch);
+        if (!switch_is_stopped(nodes[i]->net_switch)) {
+            switch_stop(nodes[i]->net_switch);
+        }
     }
     test_nodes_run(nodes, count, are_stopped, &list);
+}
+
+void test_nodes_fini(struct test_node *nodes[], size_t count)
+{
+    test_nodes_stop(nodes, count);
     for (size_t i = 0; i < count; i++) {
         switch_destroy(&nodes[i]->net_switch);
         identify_destroy(&nodes[i]->identify);

@@ -39,6 +39,9 @@ void test_node_init(
 /* Stops and frees both; they must have been the only users of each other. */
 void test_nodes_fini(struct test_node *nodes[], size_t count);
 
+/* The first half of it, for what has to be destroyed before the loops. */
+void test_nodes_stop(struct test_node *nodes[], size_t count);
+
 /*
  * Turns all loops until condition holds. Fails the test after so many seconds that no slow machine
  * needs them.
