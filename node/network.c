@@ -14,6 +14,7 @@
 #include "net/protocols/metadata.h"
 #include "net/protocols/relay_queue.h"
 #include "net/protocols/store.h"
+#include "net/protocols/store_resume.h"
 #include "net/protocols/store_sync.h"
 #include "net/transport/tls.h"
 #include "node/io_role.h"
@@ -41,6 +42,7 @@ struct network {
     struct lightpush *lightpush; /* NULL: not served; likewise */
     struct store *store;
     struct store_sync *store_sync;
+    struct store_resume *store_resume;
     struct push_client *push_client;
     struct subscribe_client *subscribe_client;
     struct peer_manager *peer_manager;
@@ -200,6 +202,9 @@ static void on_identified(
     if (network->store_sync != NULL) {
         store_sync_identified(network->store_sync, connection, info);
     }
+    if (network->store_resume != NULL) {
+        store_resume_identified(network->store_resume, connection, info);
+    }
 }
 
 static enum status make_identify(struct network *network, const struct network_settings *settings)
@@ -349,6 +354,34 @@ static enum status make_store_sync(struct network *network, const struct network
     return store_sync_create(&network->store_sync, &sync_options);
 }
 
+static enum status make_store_resume(struct network *network,
+        const struct network_settings *settings, const struct network_options *options,
+        struct node_error *error)
+{
+    const struct store_settings *stores = &settings->stores;
+    int64_t now_ns = clock_wall_ns();
+    int64_t earliest_ns = now_ns - stores->resume_range_ns;
+    /* A message of the future says nothing of when the node was up. */
+    int64_t since_ns =
+            options->newest_ns > now_ns ? 0 : options->newest_ns - stores->resume_overlap_ns;
+    struct store_resume_options resume_options = {.net_switch = network->net_switch,
+            .intake = options->intake,
+            .budget = options->budget,
+            .has_room = options->has_room,
+            .room_context = options->room_context,
+            .message_bytes_max = settings->message_bytes_max,
+            .from_ns = since_ns > earliest_ns ? since_ns : earliest_ns,
+            .has_peer = stores->has_node,
+            .peer = stores->node_peer};
+    if (!stores->has_resume) {
+        return STATUS_OK;
+    }
+    if (options->query_jobs == NULL) {
+        return explain(error, STATUS_BAD_ARGUMENT, "--store-resume with --archive=none");
+    }
+    return store_resume_create(&network->store_resume, &resume_options);
+}
+
 static void on_metadata(
         void *context, struct connection *connection, const struct metadata_message *said)
 {
@@ -421,6 +454,9 @@ static enum status make_protocols(struct network *network, const struct network_
     }
     if (status == STATUS_OK) {
         status = make_store_sync(network, settings, options, error);
+    }
+    if (status == STATUS_OK) {
+        status = make_store_resume(network, settings, options, error);
     }
     return explain(error, status, "protocols");
 }
@@ -528,6 +564,7 @@ void network_destroy(struct network **network_pointer)
     peer_manager_destroy(&network->peer_manager);
     relay_destroy(&network->relay);
     store_sync_destroy(&network->store_sync);
+    store_resume_destroy(&network->store_resume);
     switch_destroy(&network->net_switch);
     filter_destroy(&network->filter);
     lightpush_destroy(&network->lightpush);

@@ -45,6 +45,7 @@ struct network_options {
     /* Whether the archive takes more than what is live. Thread: any. */
     bool (*has_room)(void *context);
     void *room_context;
+    int64_t newest_ns; /* timestamp of the last archived message; 0: there is none */
 };
 
 MUST_USE enum status network_create(

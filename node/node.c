@@ -320,6 +320,7 @@ static enum status make_network(
         return status;
     }
     network_options.sync_jobs = node->sync_jobs;
+    network_options.newest_ns = node_newest_archived(node);
     network_options.has_room = node_has_room;
     network_options.room_context = node;
     network_options.query_jobs = node->archive != NULL ? node->query_jobs : NULL;

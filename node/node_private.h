@@ -133,7 +133,12 @@ struct node {
 MUST_USE enum status node_settings_read(
         struct node_settings *out, const struct options *options, struct node_error *error);
 
-/* node/node_sync.c; context is the node. */
+/* node/node_sync.c */
+
+/* Timestamp of the last archived message, 0 when there is none. Before the threads run. */
+int64_t node_newest_archived(struct node *node);
+
+/* context is the node. */
 bool node_has_room(void *context);
 MUST_USE enum status node_wire_sync(
         struct node *node, const struct options *options, struct node_error *error);

@@ -14,6 +14,13 @@ enum {
     ROOM_SHARE = 4 /* of the archive's ring and of the frame budget, which transfers may fill */
 };
 
+int64_t node_newest_archived(struct node *node)
+{
+    struct archive_totals totals = {.newest_ns = 0};
+    bool is_known = node->archive != NULL && archive_totals(node->archive, &totals) == STATUS_OK;
+    return is_known ? totals.newest_ns : 0;
+}
+
 /* Messages of transfers leave room for those that are live. */
 bool node_has_room(void *context)
 {

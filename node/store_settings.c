@@ -54,6 +54,9 @@ enum status store_settings_read(
     enum status status = read_node(out, options, error);
     if (status == STATUS_OK) {
         read_sync(out, options);
+        out->has_resume = options_flag(options, "store-resume");
+        out->resume_range_ns = duration_ns(options, "store-resume-range");
+        out->resume_overlap_ns = duration_ns(options, "timestamp-tolerance");
     }
     return status;
 }

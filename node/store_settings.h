@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/* What options say of a node's dealings with the archives of other nodes. */
+/* What options say of a node's dealings with the archives of other nodes: store-sync, store-resume. */
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -21,6 +21,10 @@ struct store_settings {
 
     bool has_sync;
     struct store_sync_options sync; /* only limits and times are set */
+
+    bool has_resume;
+    int64_t resume_range_ns;
+    int64_t resume_overlap_ns; /* before the last archived message: they come in no order */
 };
 
 MUST_USE enum status store_settings_read(
