@@ -6,6 +6,7 @@
 
 #include "archive/engine.h"
 #include "base/clock.h"
+#include "base/duration.h"
 #include "base/memory.h"
 
 static const char sqlite_scheme[] = "sqlite://";
@@ -101,7 +102,13 @@ enum status archive_put_records(struct archive *archive, const struct archive_re
         size_t count, struct archive_put_result *result)
 {
     *result = (struct archive_put_result){0};
-    return count == 0 ? STATUS_OK : archive->engine->put(archive, records, count, result);
+    if (count == 0) {
+        return STATUS_OK;
+    }
+    uint64_t began = clock_monotonic_ns();
+    enum status status = archive->engine->put(archive, records, count, result);
+    duration_observe(METRIC_ARCHIVE_INSERT_LE_5MS, clock_monotonic_ns() - began, 1);
+    return status;
 }
 
 enum status archive_totals(struct archive *archive, struct archive_totals *out)

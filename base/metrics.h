@@ -26,6 +26,11 @@ enum metric {
     METRIC_COUNT
 };
 
+enum {
+    /* the classes of a DURATION */
+    METRIC_COUNT_OF_DURATION = METRIC_ARCHIVE_INSERT_COUNT - METRIC_ARCHIVE_INSERT_LE_5MS
+};
+
 struct metrics;
 
 struct metrics_row {

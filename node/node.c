@@ -249,6 +249,18 @@ static void wire_lane(struct node *node, size_t index)
     node->archive_stage.spill_rings.rings[index] = lane->archive_ring;
 }
 
+/* Clients that watch first: what the application does may take long. */
+static void take_event(void *context, struct envelope *envelope)
+{
+    const struct node *node = context;
+    if (node->live != NULL) {
+        live_take(node->live, envelope);
+    }
+    if (node->hooks.event != NULL) {
+        node->hooks.event(node->hooks.event_context, envelope);
+    }
+}
+
 static void wire_stages(struct node *node)
 {
     size_t lanes = node->settings.lane_count;
@@ -274,8 +286,8 @@ static void wire_stages(struct node *node)
     node->archive_load.lane_count = lanes;
     node->event_worker.parking = &node->event_parking;
     node->event_worker.progress = &node->progress;
-    node->event_worker.callback = node->hooks.event;
-    node->event_worker.callback_context = node->hooks.event_context;
+    node->event_worker.callback = take_event;
+    node->event_worker.callback_context = node;
     node->intake.topics = node->topics;
     node->intake.unknown_topic = node->hooks.unknown_topic;
     node->intake.unknown_context = node->hooks.unknown_context;
@@ -333,6 +345,24 @@ static enum status make_network(
     return status;
 }
 
+/* The servers of an operator's programs, and what they all show. */
+static enum status make_servers(
+        struct node *node, const struct options *options, struct node_error *error)
+{
+    enum status status = watch_init(&node->watch, node);
+    if (status == STATUS_OK) {
+        status = metrics_server_create(&node->metrics_server, node, options, error);
+    }
+    if (status != STATUS_OK || node->metrics_server == NULL) {
+        return status;
+    }
+    status = live_create(&node->live, node, options);
+    if (status == STATUS_OK) {
+        live_add_routes(node->live, metrics_server_http(node->metrics_server));
+    }
+    return status;
+}
+
 static enum status assemble(
         struct node *node, const struct options *options, struct node_error *error)
 {
@@ -369,7 +399,7 @@ static enum status assemble(
     wire_stages(node);
     status = wire_archive(node);
     if (status == STATUS_OK) {
-        status = watch_init(&node->watch, node);
+        status = make_servers(node, options, error);
     }
     if (status == STATUS_OK) {
         status = node_wire_sync(node, options, error);
@@ -440,6 +470,8 @@ void node_destroy(struct node **node_pointer)
     for (size_t i = 0; i < node->thread_count; i++) {
         worker_destroy(&node->threads[i].worker);
     }
+    live_destroy(&node->live);
+    metrics_server_destroy(&node->metrics_server);
     watch_fini(&node->watch);
     if (node->archive_stage.archive != NULL) {
         archive_stage_fini(&node->archive_stage);

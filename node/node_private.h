@@ -4,6 +4,8 @@
 /* The inside of struct node, for the files of node/ only. */
 
 #include "archive/spill.h"
+#include "node/live.h"
+#include "node/metrics_server.h"
 #include "node/network.h"
 #include "node/node.h"
 #include "node/watch.h"
@@ -122,11 +124,14 @@ struct node {
     size_t thread_count;
     bool is_running;
     struct watch watch;
+    struct metrics_server *metrics_server; /* NULL: not asked for; likewise */
+    struct live *live;
 
     /* for node/reading.c */
     _Atomic uint64_t started_ns; /* monotonic; 0: not yet */
     _Atomic uint64_t topics_joined;
     _Atomic uint64_t topics_left;
+    _Atomic uint64_t unique_peers;
 };
 
 /* node/settings.c */

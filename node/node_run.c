@@ -15,7 +15,7 @@
  */
 static const enum node_role start_order[] = {NODE_ROLE_ARCHIVE, NODE_ROLE_SPILL, NODE_ROLE_SYNC,
         NODE_ROLE_EVENT, NODE_ROLE_FILTER, NODE_ROLE_QUERY, NODE_ROLE_DECODE, NODE_ROLE_IO,
-        NODE_ROLE_WATCH};
+        NODE_ROLE_WATCH, NODE_ROLE_METRICS};
 
 enum {
     ORDER_COUNT = sizeof(start_order) / sizeof(start_order[0])
@@ -112,6 +112,9 @@ void node_stop(struct node *node)
 {
     if (!node->is_running) {
         return;
+    }
+    if (node->metrics_server != NULL) {
+        metrics_server_close(node->metrics_server);
     }
     node_quiesce_sync(node);
     if (node->network != NULL && has_started(node, NODE_ROLE_IO)) {

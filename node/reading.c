@@ -208,6 +208,7 @@ static void read_archive(const struct node *node, struct node_reading *out)
     /* relaxed: a reading */
     archive->spilled = atomic_load_explicit(&node->archive_stage.spill_held, memory_order_relaxed);
     archive->ring_bytes = stage_load_bytes(&node->archive_load);
+    archive->totals = archive_stage_extent(&node->archive_stage);
 }
 
 static void read_memory(const struct node *node, struct node_reading *out)
@@ -232,6 +233,7 @@ void node_read(struct node *node, struct node_reading *out)
     /* relaxed: readings */
     out->subscriptions = load(&node->topics_joined);
     out->unsubscriptions = load(&node->topics_left);
+    out->unique_peers = load(&node->unique_peers);
     read_metrics(node, out);
     read_threads(node, out);
     read_queues(node, out);

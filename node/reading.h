@@ -81,10 +81,11 @@ struct archive_reading {
     const char *engine;
     const char *address;
     enum status health;
-    uint64_t failing_ns; /* for how long; 0: not failing */
-    uint64_t held;       /* messages received and not stored yet: its lag */
-    uint64_t spilled;    /* of them, in the spill file */
-    uint64_t ring_bytes; /* of the messages in the ring */
+    uint64_t failing_ns;          /* for how long; 0: not failing */
+    uint64_t held;                /* messages received and not stored yet: its lag */
+    uint64_t spilled;             /* of them, in the spill file */
+    uint64_t ring_bytes;          /* of the messages in the ring */
+    struct archive_totals totals; /* as of a second ago; message_bytes is not there */
 };
 
 struct node_reading {
@@ -114,6 +115,7 @@ struct node_reading {
     uint64_t upgrades;
     uint64_t subscriptions; /* of this node to pubsub topics, ever */
     uint64_t unsubscriptions;
+    uint64_t unique_peers; /* that were ever connected; see node/live.h */
     struct relay_reading relay;
     struct archive_reading archive;
 };

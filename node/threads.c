@@ -45,7 +45,13 @@ static bool has_role(const struct node *node, enum node_role role)
     if (role == NODE_ROLE_SPILL) {
         return node->spill != NULL;
     }
-    if (role == NODE_ROLE_IO || role == NODE_ROLE_WATCH) {
+    if (role == NODE_ROLE_METRICS) {
+        return node->metrics_server != NULL;
+    }
+    if (role == NODE_ROLE_WATCH) {
+        return node->network != NULL || node->metrics_server != NULL;
+    }
+    if (role == NODE_ROLE_IO) {
         return node->network != NULL;
     }
     return true;
@@ -77,6 +83,8 @@ static struct worker_role role_of(
         return network_io_role(node->network, index, name);
     case NODE_ROLE_QUERY:
         return query_worker_role(&node->query_worker, name);
+    case NODE_ROLE_METRICS:
+        return metrics_server_role(node->metrics_server, name);
     case NODE_ROLE_WATCH:
         return watch_role(&node->watch, name);
     case NODE_ROLE_EVENT:

@@ -205,8 +205,12 @@ void watch_judge(struct watch *watch, const struct node_reading *reading, bool *
 
 static void look(struct watch *watch)
 {
-    struct watch_tick tick = {.reading = watch->reading, .health = &watch->health};
+    struct node_reading *last = watch->reading;
+    watch->reading = watch->before;
+    watch->before = last;
     node_read(watch->node, watch->reading);
+    struct watch_tick tick = {
+            .reading = watch->reading, .before = watch->before, .health = &watch->health};
     watch_judge(watch, watch->reading, tick.has_changed);
     if (watch->listener != NULL) {
         watch->listener(watch->listener_context, &tick);
@@ -256,24 +260,22 @@ enum status watch_init(struct watch *watch, struct node *node)
     watch->health.connection = "Disconnected";
     parking_init(&watch->parking);
     watch->reading = memory_allocate_zeroed(sizeof(*watch->reading));
-    if (watch->reading == NULL) {
-        return STATUS_NO_MEMORY;
-    }
-    if (pthread_mutex_init(&watch->lock, NULL) != 0) {
-        memory_free(watch->reading);
-        watch->reading = NULL;
-        return STATUS_NO_MEMORY;
-    }
-    return STATUS_OK;
+    watch->before = memory_allocate_zeroed(sizeof(*watch->before));
+    watch->has_lock = pthread_mutex_init(&watch->lock, NULL) == 0;
+    bool is_whole = watch->reading != NULL && watch->before != NULL && watch->has_lock;
+    return is_whole ? STATUS_OK : STATUS_NO_MEMORY;
 }
 
 void watch_fini(struct watch *watch)
 {
-    if (watch->reading != NULL) {
+    if (watch->has_lock) {
         pthread_mutex_destroy(&watch->lock);
-        memory_free(watch->reading);
-        watch->reading = NULL;
+        watch->has_lock = false;
     }
+    memory_free(watch->reading);
+    memory_free(watch->before);
+    watch->reading = NULL;
+    watch->before = NULL;
 }
 
 struct worker_role watch_role(struct watch *watch, const char *name)

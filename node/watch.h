@@ -26,6 +26,7 @@ enum {
 /* On the watch's thread, once a period: what was read, and which parts changed just now. */
 struct watch_tick {
     const struct node_reading *reading;
+    const struct node_reading *before; /* of the period before; all zero at first */
     const struct node_health *health;
     bool has_changed[HEALTH_PARTS];
 };
@@ -35,10 +36,12 @@ struct watch {
     struct parking parking;
     struct node *BORROWED node;
     uint64_t next_ns;
-    struct node_reading *reading;          /* the watch's own */
+    struct node_reading *reading; /* the watch's own, as is the one before it */
+    struct node_reading *before;
     uint64_t dropped_before[HEALTH_PARTS]; /* of the last period */
     uint64_t dropped_at_ns[HEALTH_PARTS];  /* monotonic; 0: never */
-    pthread_mutex_t lock;                  /* of health */
+    bool has_lock;
+    pthread_mutex_t lock; /* of health */
     struct node_health health;
     watch_listener *listener;
     void *listener_context;

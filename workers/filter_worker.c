@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/duration.h"
 #include "base/metrics.h"
 
 enum {
@@ -96,12 +97,15 @@ static size_t turn(void *context)
     size_t requests = carry_out_requests(worker);
     size_t expired = expire_when_due(worker);
     size_t count = ring_set_drain(&worker->rings, envelopes, BATCH);
+    uint64_t began = count > 0 ? clock_monotonic_ns() : 0;
     for (size_t i = 0; i < count; i++) {
         deliver(worker, envelopes[i]);
         ring_set_release(&worker->rings, envelopes[i]);
     }
     flush(worker);
     if (count > 0) {
+        uint64_t each = (clock_monotonic_ns() - began) / count;
+        duration_observe(METRIC_FILTER_HANDLE_LE_5MS, each, count);
         metrics_add(LEDGER_FILTER_DELIVERED, count);
         progress_add(worker->progress, worker->progress_slot, count);
         progress_wake(worker->progress);

@@ -3,6 +3,9 @@
 
 #include <stddef.h>
 
+#include "base/clock.h"
+#include "base/duration.h"
+
 static enum status start(void *context)
 {
     struct query_worker *worker = context;
@@ -24,9 +27,11 @@ static size_t turn(void *context)
     }
     struct archive_job *job =
             (struct archive_job *)((char *)link - offsetof(struct archive_job, link));
+    uint64_t began = clock_monotonic_ns();
     worker_block_begin();
     job->run(job, worker->reader);
     worker_block_end();
+    duration_observe(METRIC_ARCHIVE_QUERY_LE_5MS, clock_monotonic_ns() - began, 1);
     return 1;
 }
 

@@ -46,8 +46,7 @@ static void refuses_what_the_operator_would_rely_on(void **state)
     static const char *const asked[][2] = {{"rln-relay", "true"}, {"discv5-discovery", "true"},
             {"dns-discovery-url", "enrtree://x@example.org"}, {"discv5-bootstrap-node", "enr:-x"},
             {"peer-exchange-node", "/ip4/1.2.3.4/tcp/1"}, {"mix", "true"}, {"quic-support", "true"},
-            {"protected-shard", "0:02ab"}, {"mode", "Edge"}, {"rest", "true"},
-            {"metrics-server", "true"}};
+            {"protected-shard", "0:02ab"}, {"mode", "Edge"}, {"rest", "true"}};
     (void)state;
     for (size_t i = 0; i < sizeof(asked) / sizeof(asked[0]); i++) {
         struct reports reports;
