@@ -98,6 +98,19 @@ MUST_USE static inline enum status wire_next(struct wire_field *out, struct span
     }
 }
 
+/*
+ * A field of 32 bits. STATUS_BAD_FIELD: its number has more, so that it is not the one that its lower
+ * bits are.
+ */
+MUST_USE static inline enum status wire_number32(uint32_t *out, const struct wire_field *field)
+{
+    if (field->number > UINT32_MAX) {
+        return STATUS_BAD_FIELD;
+    }
+    *out = (uint32_t)field->number;
+    return STATUS_OK;
+}
+
 /* Walks all fields of bytes without looking into them. */
 MUST_USE enum status wire_check(struct span bytes);
 

@@ -240,6 +240,8 @@ static enum status make_relay(struct network *network, const struct network_sett
             .queue_bytes_max = settings->queue_bytes_max,
             .outbound = &network->outbound,
             .message_age_max_ms = settings->message_age_max_ms,
+            .peer_bytes_max = settings->peer_bytes_max,
+            .peer_events_max = settings->peer_events_max,
     };
     enum status status = relay_create(&network->relay, &relay_options);
     return explain(error, status,

@@ -341,6 +341,8 @@ static enum status read_limits(
     out->queue_bytes_max = (size_t)options_number(options, "relay-queue-limit");
     out->outbound_bytes_max = (size_t)options_number(options, "outbound-budget");
     out->message_age_max_ms = options_number(options, "relay-queue-age");
+    out->peer_bytes_max = (size_t)options_number(options, "relay-peer-budget");
+    out->peer_events_max = (size_t)options_number(options, "relay-peer-events");
     if (out->cluster_id == RLN_CLUSTER) {
         return refuse(error, "cluster-id", "1",
                 "The Waku Network needs RLN proofs, which this node cannot make or check");

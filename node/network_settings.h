@@ -57,6 +57,8 @@ struct network_settings {
     size_t queue_bytes_max;
     size_t outbound_bytes_max;
     uint64_t message_age_max_ms;
+    size_t peer_bytes_max; /* 0: the relay's default */
+    size_t peer_events_max;
 
     uint16_t network_shards; /* 0: static sharding */
     struct rate_limits rates;

@@ -18,6 +18,7 @@
 #include "base/attributes.h"
 #include "base/span.h"
 #include "queues/frame_budget.h"
+#include "queues/frame_share.h"
 #include "queues/inbox.h"
 
 struct topic;
@@ -57,6 +58,12 @@ struct frame_part {
 MUST_USE struct frame *frame_try_create(
         struct frame_budget *budget, enum frame_budget_class class, size_t length);
 
+/*
+ * The frame's charge counts in share, to which it was charged before, until all parts and carriers of
+ * it are gone. Thread: its creator, before the first part.
+ */
+void frame_set_share(struct frame *frame, struct frame_share *share);
+
 /* Aligned for any type. */
 uint8_t *frame_bytes(struct frame *frame);
 size_t frame_length(const struct frame *frame);
@@ -73,6 +80,13 @@ void frame_uncharge(struct frame *frame);
 
 void frame_ref(struct frame *frame);
 void frame_unref(struct frame *CONSUMED frame);
+
+/* A reference of somebody on the way to a lane, as parts are: the share is charged meanwhile. */
+void frame_ref_carried(struct frame *frame);
+void frame_unref_carried(struct frame *CONSUMED frame);
+
+/* The creator's reference, once all parts and carriers are made. */
+void frame_unref_posted(struct frame *CONSUMED frame);
 
 /*
  * A part of frame, holding a reference of its own; all other fields are the caller's to fill. The

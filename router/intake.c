@@ -81,7 +81,7 @@ enum status intake_post_rpc(const struct intake *intake, struct frame *frame,
         }
     }
     wake_lanes(intake, lanes);
-    frame_unref(frame);
+    frame_unref_posted(frame);
     return status;
 }
 

@@ -17,7 +17,7 @@ struct lane_event *lane_event_create(enum lane_event_kind kind, uint64_t peer, s
     event->peer = peer;
     event->frame = frame;
     if (frame != NULL) {
-        frame_ref(frame);
+        frame_ref_carried(frame);
     }
     return event;
 }
@@ -25,7 +25,7 @@ struct lane_event *lane_event_create(enum lane_event_kind kind, uint64_t peer, s
 void lane_event_destroy(struct lane_event *event)
 {
     if (event->frame != NULL) {
-        frame_unref(event->frame);
+        frame_unref_carried(event->frame);
     }
     if (event->release != NULL) {
         event->release(event->owner);

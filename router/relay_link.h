@@ -26,8 +26,9 @@ struct score_card;
  * What a lane is told. A peer keeps its number when it reconnects; connections are never used again.
  *
  * Events of one connection come in order, those of two connections of one peer in any: for a moment
- * both may stand, and the LEFT of the older one may come last. What a lane knows of a peer belongs to
- * the connection that joined last and has not left; events of another one are passed over.
+ * both may stand, and the JOINED and LEFT of the older one may come last. What a lane knows of a peer
+ * belongs to the connection that was admitted last and has not left; events of another one are passed
+ * over.
  */
 enum lane_event_kind {
     LANE_EVENT_PEER_JOINED, /* to every lane: peer, connection, card, is_outbound */
@@ -52,9 +53,10 @@ struct lane_event {
     uint64_t connection;
     const struct topic *topic;
     struct gossip_items items; /* point into frame */
-    struct frame *frame;       /* one reference, or NULL */
+    struct frame *frame;       /* one carried reference, or NULL */
     uint64_t backoff_s;
     struct score_card *card; /* JOINED: valid until the LEFT of that connection is destroyed */
+    uint64_t admission;      /* JOINED: of two connections of a peer the higher one stays */
     uint64_t address;        /* JOINED: equal for peers of one place (P6), 0: unknown */
     double penalty;
     bool is_outbound;

@@ -175,9 +175,12 @@ static void forget_peer(struct relay_lane *relay, uint64_t peer, uint64_t now_ns
 static void peer_joined(struct relay_lane *relay, const struct lane_event *event, uint64_t now_ns)
 {
     if (relay_peers_connection_of(&relay->peers, event->peer) != 0) {
+        if (event->admission < relay_peers_admission_of(&relay->peers, event->peer)) {
+            return; /* the older of two, which is about to end */
+        }
         forget_peer(relay, event->peer, now_ns);
     }
-    if (!relay_peers_add(&relay->peers, event->peer, event->connection)) {
+    if (!relay_peers_add(&relay->peers, event->peer, event->connection, event->admission)) {
         return; /* without memory we do not talk to it */
     }
     enum status status =

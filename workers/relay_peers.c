@@ -21,17 +21,18 @@ static size_t position_of(const struct relay_peer *sorted, size_t count, uint64_
     return low;
 }
 
-static uint64_t find(const struct relay_peer *sorted, size_t count, uint64_t key)
+/* All zero when there is none. */
+static struct relay_peer find(const struct relay_peer *sorted, size_t count, uint64_t key)
 {
     size_t i = position_of(sorted, count, key);
-    return i < count && sorted[i].key == key ? sorted[i].value : 0;
+    return i < count && sorted[i].key == key ? sorted[i] : (struct relay_peer){0};
 }
 
-static void insert(struct relay_peer *sorted, size_t count, uint64_t key, uint64_t value)
+static void insert(struct relay_peer *sorted, size_t count, struct relay_peer peer)
 {
-    size_t i = position_of(sorted, count, key);
+    size_t i = position_of(sorted, count, peer.key);
     memmove(sorted + i + 1, sorted + i, (count - i) * sizeof(*sorted));
-    sorted[i] = (struct relay_peer){.key = key, .value = value};
+    sorted[i] = peer;
 }
 
 static void take_out(struct relay_peer *sorted, size_t count, uint64_t key)
@@ -61,14 +62,17 @@ static bool reserve(struct relay_peers *peers)
     return true;
 }
 
-bool relay_peers_add(struct relay_peers *peers, uint64_t peer, uint64_t connection)
+bool relay_peers_add(
+        struct relay_peers *peers, uint64_t peer, uint64_t connection, uint64_t admission)
 {
     relay_peers_remove(peers, peer);
     if (!reserve(peers)) {
         return false;
     }
-    insert(peers->by_peer, peers->count, peer, connection);
-    insert(peers->by_connection, peers->count, connection, peer);
+    insert(peers->by_peer, peers->count,
+            (struct relay_peer){.key = peer, .value = connection, .admission = admission});
+    insert(peers->by_connection, peers->count,
+            (struct relay_peer){.key = connection, .value = peer});
     peers->count++;
     return true;
 }
@@ -92,10 +96,15 @@ void relay_peers_fini(struct relay_peers *peers)
 
 uint64_t relay_peers_connection_of(const struct relay_peers *peers, uint64_t peer)
 {
-    return find(peers->by_peer, peers->count, peer);
+    return find(peers->by_peer, peers->count, peer).value;
 }
 
 uint64_t relay_peers_peer_of(const struct relay_peers *peers, uint64_t connection)
 {
-    return find(peers->by_connection, peers->count, connection);
+    return find(peers->by_connection, peers->count, connection).value;
+}
+
+uint64_t relay_peers_admission_of(const struct relay_peers *peers, uint64_t peer)
+{
+    return find(peers->by_peer, peers->count, peer).admission;
 }

@@ -13,8 +13,9 @@
 #include <stdint.h>
 
 struct relay_peer {
-    uint64_t key;   /* what the array is sorted by */
-    uint64_t value; /* the other one */
+    uint64_t key;       /* what the array is sorted by */
+    uint64_t value;     /* the other one */
+    uint64_t admission; /* by_peer: of the connection */
 };
 
 struct relay_peers {
@@ -25,10 +26,12 @@ struct relay_peers {
 };
 
 /* False when there is no memory. A peer that is there already gets the new connection. */
-bool relay_peers_add(struct relay_peers *peers, uint64_t peer, uint64_t connection);
+bool relay_peers_add(
+        struct relay_peers *peers, uint64_t peer, uint64_t connection, uint64_t admission);
 void relay_peers_remove(struct relay_peers *peers, uint64_t peer);
 void relay_peers_fini(struct relay_peers *peers);
 
 /* 0 when there is none. */
 uint64_t relay_peers_connection_of(const struct relay_peers *peers, uint64_t peer);
+uint64_t relay_peers_admission_of(const struct relay_peers *peers, uint64_t peer);
 uint64_t relay_peers_peer_of(const struct relay_peers *peers, uint64_t connection);

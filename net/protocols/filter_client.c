@@ -42,7 +42,8 @@ static enum status on_opened(struct stream *stream)
         return STATUS_NO_MEMORY;
     }
     inbound->client = client;
-    relay_reader_init(&inbound->reader, NULL, options->message_bytes_max + FILTER_CLIENT_OVERHEAD);
+    relay_reader_init(
+            &inbound->reader, NULL, NULL, options->message_bytes_max + FILTER_CLIENT_OVERHEAD);
     stream_set_context(stream, inbound);
     return STATUS_OK;
 }

@@ -102,7 +102,7 @@ enum status filter_answer_read(struct filter_answer *out, struct span bytes)
         if (field.tag == REQUEST_ID) {
             out->request_id = field.bytes;
         } else if (field.tag == STATUS_CODE) {
-            out->code = (uint32_t)field.number;
+            status = wire_number32(&out->code, &field);
             has_code = true;
         } else if (field.tag == DESCRIPTION) {
             out->description = field.bytes;

@@ -173,12 +173,12 @@ static enum status take_answer_field(struct lightpush_answer *out, const struct 
     } else if (version == LIGHTPUSH_LEGACY) {
         return field->tag == LEGACY_RESPONSE ? read_legacy_response(out, field->bytes) : STATUS_OK;
     } else if (field->tag == STATUS_CODE) {
-        out->code = (uint32_t)field->number;
+        return wire_number32(&out->code, field);
     } else if (field->tag == DESCRIPTION) {
         out->description = field->bytes;
     } else if (field->tag == RELAY_PEER_COUNT) {
-        out->relay_peer_count = (uint32_t)field->number;
         out->has_relay_peer_count = true;
+        return wire_number32(&out->relay_peer_count, field);
     }
     return STATUS_OK;
 }

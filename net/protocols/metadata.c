@@ -56,22 +56,13 @@ static enum status add_packed(struct shard_list *list, struct span packed)
     return status;
 }
 
-static enum status set_cluster(struct metadata_message *out, uint64_t cluster_id)
-{
-    if (cluster_id > UINT32_MAX) {
-        return STATUS_BAD_FIELD;
-    }
-    out->has_cluster = true;
-    out->cluster_id = (uint32_t)cluster_id;
-    return STATUS_OK;
-}
-
 static enum status take_field(struct metadata_message *out, struct shard_list *early,
         struct shard_list *late, const struct wire_field *field)
 {
     switch (field->tag) {
     case FIELD_CLUSTER:
-        return set_cluster(out, field->number);
+        out->has_cluster = true;
+        return wire_number32(&out->cluster_id, field);
     case FIELD_SHARD:
         return add_shard(early, field->number);
     case FIELD_SHARD_LATER:

@@ -23,7 +23,8 @@
 
 enum {
     DRAIN_TICKETS = 1024, /* in one task; the sockets have their turn between two */
-    FRAMES_IN_BUDGET = 2  /* the least that the frame budget must have room for */
+    FRAMES_IN_BUDGET = 2, /* the least that the frame budget must have room for */
+    SHARES_IN_BUDGET = 8
 };
 
 struct relay_peer *relay_find_peer(const struct relay_shard *shard, uint64_t connection)
@@ -84,8 +85,8 @@ static void run_resume(struct io_task *task)
     relay_resume_starved(shard);
 }
 
-/* The frame budget has room again. */
-static void wake_starved(void *context)
+/* The frame budget, or a peer's share of it, has room again. */
+void relay_wake_starved(void *context)
 {
     struct relay_shard *shard = context;
     /* POSTED */
@@ -105,6 +106,26 @@ static void on_tick(uv_timer_t *timer)
     }
 }
 
+static enum status create_queues(struct relay_shard *shard)
+{
+    enum status status = hash_table_init(&shard->by_connection);
+    if (status == STATUS_OK) {
+        status = inbox_create(&shard->control);
+    }
+    if (status == STATUS_OK) {
+        status = inbox_create(&shard->messages);
+    }
+    return status;
+}
+
+static void destroy_queues(struct relay_shard *shard)
+{
+    inbox_destroy(&shard->control);
+    inbox_destroy(&shard->messages);
+    hash_table_fini(&shard->by_connection);
+}
+
+/* On failure there is nothing to take back. */
 static enum status shard_init(struct relay_shard *shard, struct relay *relay, struct io_loop *loop)
 {
     shard->relay = relay;
@@ -116,23 +137,19 @@ static enum status shard_init(struct relay_shard *shard, struct relay *relay, st
     atomic_init(&shard->is_drain_posted, false);
     atomic_init(&shard->is_resume_posted, false);
     atomic_init(&shard->joined_count, 0);
-    enum status status = hash_table_init(&shard->by_connection);
+    enum status status = create_queues(shard);
     if (status == STATUS_OK) {
-        status = inbox_create(&shard->control);
+        status = frame_budget_add_waker(relay->options.budget, relay_wake_starved, shard);
     }
-    if (status == STATUS_OK) {
-        status = inbox_create(&shard->messages);
+    if (status != STATUS_OK) {
+        destroy_queues(shard);
+        return status;
     }
-    if (status == STATUS_OK) {
-        status = frame_budget_add_waker(relay->options.budget, wake_starved, shard);
-    }
-    if (status == STATUS_OK) {
-        /* libuv's documentation: both always succeed. */
-        uv_timer_init(io_loop_uv(loop), &shard->tick);
-        shard->tick.data = shard;
-        uv_timer_start(&shard->tick, on_tick, RELAY_TICK_MS, RELAY_TICK_MS);
-    }
-    return status;
+    /* libuv's documentation: both always succeed. */
+    uv_timer_init(io_loop_uv(loop), &shard->tick);
+    shard->tick.data = shard;
+    uv_timer_start(&shard->tick, on_tick, RELAY_TICK_MS, RELAY_TICK_MS);
+    return STATUS_OK;
 }
 
 static void fill_defaults(struct relay *relay)
@@ -143,6 +160,12 @@ static void fill_defaults(struct relay *relay)
     }
     if (options->outbound_bytes_max == 0) {
         options->outbound_bytes_max = RELAY_OUTBOUND_BYTES;
+    }
+    if (options->peer_events_max == 0) {
+        options->peer_events_max = RELAY_PEER_EVENTS_MAX;
+    }
+    if (options->peer_bytes_max == 0) {
+        options->peer_bytes_max = frame_budget_limit(options->budget) / SHARES_IN_BUDGET;
     }
     if (options->message_age_max_ms == 0) {
         options->message_age_max_ms = RELAY_MESSAGE_AGE_MS;
@@ -215,9 +238,7 @@ static void shard_fini(struct relay_shard *shard)
             atomic_load_explicit(&shard->is_resume_posted, memory_order_relaxed)) {
         io_loop_turn(shard->loop);
     }
-    inbox_destroy(&shard->control);
-    inbox_destroy(&shard->messages);
-    hash_table_fini(&shard->by_connection);
+    destroy_queues(shard);
 }
 
 void relay_destroy(struct relay **relay)

@@ -35,13 +35,22 @@ enum {
     /* An RPC may be so much longer than the largest message. */
     RELAY_FRAME_SLACK = 64 * 1024,
     RELAY_FRAME_TIMEOUT_MS = 30 * 1000, /* for the rest of a frame that has begun */
-    RELAY_LOW_WATER = 64 * 1024, /* bytes handed to a stream; what waits behind can be dropped */
+    /*
+     * Bytes handed to a stream; what waits behind them can be dropped. They are the switch's by then
+     * and count in its buffered_bytes_max, not in outbound_bytes_max.
+     */
+    RELAY_LOW_WATER = 64 * 1024,
     RELAY_QUEUE_BYTES = 4 * 1024 * 1024,
     RELAY_CONTROL_BYTES = 256 * 1024,
     RELAY_MESSAGE_AGE_MS = 5 * 1000,
     RELAY_OUTBOUND_BYTES = 256 * 1024 * 1024,
-    RELAY_EVENTS_MAX = 16 * 1024, /* in a lane's inbox, of entries that a mesh can do without */
-    RELAY_SUBSCRIPTION_EVENTS_MAX = 64 * 1024
+    /* In a lane's inbox: entries that a mesh can do without, and those that say who is where. */
+    RELAY_EVENTS_MAX = 16 * 1024,
+    RELAY_TOPIC_EVENTS_MAX = 64 * 1024,
+    /* Of these, of one peer in all lanes: always taken; at most, the latter two by kind. */
+    RELAY_PEER_EVENTS_SURE = 32,
+    RELAY_PEER_EVENTS_MAX = 1024,
+    RELAY_PEER_TOPIC_EVENTS_MAX = 4 * 1024
 };
 
 struct relay_budget;
@@ -57,6 +66,8 @@ struct relay_options {
     size_t queue_bytes_max;    /* messages that wait for one peer */
     size_t outbound_bytes_max; /* messages that wait for all peers */
     struct relay_budget *BORROWED outbound; /* shared with others, instead of outbound_bytes_max */
+    size_t peer_bytes_max;  /* a peer's frames on their way to the lanes; an eighth of budget */
+    size_t peer_events_max; /* IHAVE, IWANT and IDONTWANT of a peer on their way to the lanes */
     uint64_t message_age_max_ms;
 };
 

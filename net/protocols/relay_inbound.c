@@ -22,19 +22,57 @@ struct posting {
 };
 _Static_assert(INTAKE_LANES_MAX <= 32, "lanes to be woken are the bits of a uint32_t");
 
-static struct lane_event *make_event(
-        struct posting *posting, enum lane_event_kind kind, size_t lane, size_t depth_max)
+static const size_t lane_max[RELAY_EVENT_CLASSES] = {
+        [RELAY_EVENT_ENTRY] = RELAY_EVENTS_MAX, [RELAY_EVENT_OF_TOPIC] = RELAY_TOPIC_EVENTS_MAX};
+
+/*
+ * A peer that floods the lane uses up its own share first, and one that has little waiting is heard
+ * whatever others do.
+ */
+static bool has_room(const struct posting *posting, enum relay_event_class class, size_t lane)
 {
-    struct relay *relay = posting->peer->shard->relay;
-    struct lane_event *event = NULL;
-    if (inbox_depth_estimate(relay->options.intake->events[lane]) < depth_max) {
-        event = lane_event_create(kind, posting->peer->number, posting->frame);
+    const struct relay_options *options = &posting->peer->shard->relay->options;
+    size_t peer_max =
+            class == RELAY_EVENT_ENTRY ? options->peer_events_max : RELAY_PEER_TOPIC_EVENTS_MAX;
+    /* relaxed: what a lane has just taken may still count */
+    unsigned waiting =
+            atomic_load_explicit(&posting->peer->card->waiting[class], memory_order_relaxed);
+    if (waiting >= peer_max) {
+        metrics_add(METRIC_RELAY_EVENTS_OVER_SHARE, 1);
+        return false;
     }
+    if (waiting >= RELAY_PEER_EVENTS_SURE &&
+            inbox_depth_estimate(options->intake->events[lane]) >= lane_max[class]) {
+        metrics_add(METRIC_RELAY_EVENTS_DROPPED, 1);
+        return false;
+    }
+    return true;
+}
+
+static void uncount_event(void *owner)
+{
+    atomic_uint *waiting = owner;
+    /* relaxed: a count; the card it stands in is kept by the peer's LEFT, which comes later */
+    atomic_fetch_sub_explicit(waiting, 1, memory_order_relaxed);
+}
+
+static struct lane_event *make_event(struct posting *posting, enum lane_event_kind kind,
+        enum relay_event_class class, size_t lane)
+{
+    if (!has_room(posting, class, lane)) {
+        return NULL;
+    }
+    struct lane_event *event = lane_event_create(kind, posting->peer->number, posting->frame);
     if (event == NULL) {
         metrics_add(METRIC_RELAY_EVENTS_DROPPED, 1);
         return NULL;
     }
+    atomic_uint *waiting = &posting->peer->card->waiting[class];
+    /* relaxed: see uncount_event */
+    atomic_fetch_add_explicit(waiting, 1, memory_order_relaxed);
     event->connection = posting->peer->id;
+    event->release = uncount_event;
+    event->owner = waiting;
     return event;
 }
 
@@ -57,18 +95,32 @@ static void wake_lanes(const struct posting *posting)
 static void post_subscription(struct posting *posting, const struct topic *topic, bool subscribes)
 {
     enum lane_event_kind kind = subscribes ? LANE_EVENT_SUBSCRIBE : LANE_EVENT_UNSUBSCRIBE;
-    struct lane_event *event =
-            make_event(posting, kind, topic->lane, RELAY_SUBSCRIPTION_EVENTS_MAX);
-    if (event != NULL) {
-        event->topic = topic;
-        push_event(posting, topic->lane, event);
+    struct lane_event *event = make_event(posting, kind, RELAY_EVENT_OF_TOPIC, topic->lane);
+    if (event == NULL) {
+        posting->peer->is_behind = true;
+        return;
     }
+    event->topic = topic;
+    push_event(posting, topic->lane, event);
 }
 
 void relay_post_subscription(struct relay_peer *peer, const struct topic *topic, bool subscribes)
 {
     struct posting posting = {.peer = peer};
     post_subscription(&posting, topic, subscribes);
+    wake_lanes(&posting);
+}
+
+void relay_repeat_subscriptions(struct relay_peer *peer)
+{
+    const struct topic_registry *topics = peer->shard->relay->options.intake->topics;
+    struct posting posting = {.peer = peer};
+    uint32_t count = peer->is_behind ? topic_registry_count(topics) : 0;
+    peer->is_behind = false;
+    for (uint32_t i = 0; i < count && !peer->is_behind; i++) {
+        const struct topic *topic = topic_registry_at(topics, i);
+        post_subscription(&posting, topic, relay_topics_has(&peer->topics, topic->name));
+    }
     wake_lanes(&posting);
 }
 
@@ -92,10 +144,11 @@ static void take_subscription(struct posting *posting, const struct gossip_entry
 static void post_of_topic(
         struct posting *posting, enum lane_event_kind kind, const struct gossip_entry *entry)
 {
+    enum relay_event_class class =
+            kind == LANE_EVENT_IHAVE ? RELAY_EVENT_ENTRY : RELAY_EVENT_OF_TOPIC;
     const struct topic_registry *topics = posting->peer->shard->relay->options.intake->topics;
     const struct topic *topic = topic_registry_find_interned(topics, entry->topic);
-    struct lane_event *event =
-            topic == NULL ? NULL : make_event(posting, kind, topic->lane, RELAY_EVENTS_MAX);
+    struct lane_event *event = topic == NULL ? NULL : make_event(posting, kind, class, topic->lane);
     if (event != NULL) {
         event->topic = topic;
         event->items = entry->items;
@@ -110,7 +163,7 @@ static void post_to_all(
 {
     size_t lane_count = posting->peer->shard->relay->options.intake->lane_count;
     for (size_t i = 0; i < lane_count; i++) {
-        struct lane_event *event = make_event(posting, kind, i, RELAY_EVENTS_MAX);
+        struct lane_event *event = make_event(posting, kind, RELAY_EVENT_ENTRY, i);
         if (event != NULL) {
             event->items = entry->items;
             push_event(posting, i, event);

@@ -121,6 +121,7 @@ void relay_peer_join(struct relay_peer *peer)
         peer->left[i]->owner = peer->card;
         joined[i]->card = &peer->card->card;
         joined[i]->address = address;
+        joined[i]->admission = connection_admission(peer->connection);
         joined[i]->is_outbound = connection_is_outbound(peer->connection);
         intake_post_event(relay->options.intake, (uint32_t)i, joined[i]);
     }
@@ -211,6 +212,7 @@ const struct stream_events relay_outbound_events = {
 void relay_peer_tick(struct relay_peer *peer, uint64_t time_ms)
 {
     relay_queue_expire(&peer->queue, clock_monotonic_ns());
+    relay_repeat_subscriptions(peer);
     relay_skip_when_late(peer, time_ms);
     if (peer->reopen_at_ms != 0 && time_ms >= peer->reopen_at_ms) {
         relay_peer_open_stream(peer);
@@ -222,7 +224,9 @@ static void on_connected(void *context, struct connection *connection)
     struct relay *relay = context;
     struct relay_shard *shard = relay_shard_of(relay, connection_id(connection));
     struct relay_peer *peer = memory_allocate_zeroed(sizeof(*peer));
-    if (peer == NULL) {
+    if (peer == NULL || frame_share_create(&peer->share, relay->options.peer_bytes_max,
+                                relay_wake_starved, shard) != STATUS_OK) {
+        memory_free(peer);
         connection_close(connection, CLOSE_NO_MEMORY);
         return;
     }
@@ -230,7 +234,7 @@ static void on_connected(void *context, struct connection *connection)
     peer->connection = connection;
     peer->id = connection_id(connection);
     peer->number = number_of(relay, connection_peer(connection));
-    relay_reader_init(&peer->reader, relay->options.budget,
+    relay_reader_init(&peer->reader, relay->options.budget, peer->share,
             relay->options.max_message_bytes + RELAY_FRAME_SLACK);
     relay_queue_init(&peer->queue, &relay->limits, relay->outbound);
     hash_table_insert(&shard->by_connection, &peer->by_connection, peer->id);
@@ -269,6 +273,7 @@ static void on_disconnected(void *context, struct connection *connection, enum c
     relay_queue_clear(&peer->queue, LEDGER_RELAY_OUT_PEER_GONE);
     relay_topics_fini(&peer->topics);
     leave(peer);
+    frame_share_drop(&peer->share);
     memory_free(peer->told);
     memory_free(peer);
 }

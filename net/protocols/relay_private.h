@@ -22,10 +22,21 @@ enum {
     RELAY_TICK_MS = 1000
 };
 
-/* A score card with those who hold it: the peer, and each lane until it has seen the peer leave. */
+/* Lane events that a lane can do without for a while, and those that say who is where. */
+enum relay_event_class {
+    RELAY_EVENT_ENTRY,
+    RELAY_EVENT_OF_TOPIC,
+    RELAY_EVENT_CLASSES
+};
+
+/*
+ * A score card with those who hold it: the peer, and each lane until it has seen the peer leave. The
+ * events that wait are counted here, since the peer's leaving is the last of them.
+ */
 struct relay_card {
     struct score_card card;
     atomic_uint references;
+    atomic_uint waiting[RELAY_EVENT_CLASSES];
 };
 
 TAILQ_HEAD(relay_peer_list, relay_peer);
@@ -74,7 +85,9 @@ struct relay_peer {
     struct relay_card *card;                   /* NULL before it has joined */
     struct lane_event *left[INTAKE_LANES_MAX]; /* made when it joins, so that leaving cannot fail */
     bool is_joined;
+    bool is_behind; /* a lane has missed what the peer said of its topics */
 
+    struct frame_share *share; /* of the frame budget */
     struct stream *inbound;
     struct relay_reader reader;
     uint64_t starved_since_ms;
@@ -96,6 +109,9 @@ struct relay_peer {
 struct relay_peer *BORROWED relay_find_peer(const struct relay_shard *shard, uint64_t connection);
 struct relay_shard *BORROWED relay_shard_of(struct relay *relay, uint64_t connection);
 
+/* Has the shard (context) try the peers again that wait. Thread: any. */
+void relay_wake_starved(void *context);
+
 /* relay_peer.c */
 MUST_USE enum status relay_peer_register(struct relay *relay);
 
@@ -110,6 +126,9 @@ extern const struct stream_events relay_inbound_events;
 /* An event of peer to topic's lane, or with NULL to every lane. */
 void relay_post_subscription(struct relay_peer *peer, const struct topic *topic, bool subscribes);
 void relay_resume_starved(struct relay_shard *shard);
+
+/* Tells the lanes once more which topics the peer takes part in, when one has missed something. */
+void relay_repeat_subscriptions(struct relay_peer *peer);
 void relay_stop_waiting(struct relay_peer *peer);
 void relay_skip_when_late(struct relay_peer *peer, uint64_t now_ms);
 

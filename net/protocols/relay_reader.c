@@ -10,9 +10,10 @@ enum {
 /* Where the bytes go that nobody reads. */
 static _Thread_local uint8_t skipped[SKIPPED_BYTES];
 
-void relay_reader_init(struct relay_reader *reader, struct frame_budget *budget, size_t max)
+void relay_reader_init(struct relay_reader *reader, struct frame_budget *budget,
+        struct frame_share *share, size_t max)
 {
-    *reader = (struct relay_reader){.budget = budget, .max = max};
+    *reader = (struct relay_reader){.budget = budget, .share = share, .max = max};
 }
 
 void relay_reader_reset(struct relay_reader *reader)
@@ -20,12 +21,28 @@ void relay_reader_reset(struct relay_reader *reader)
     if (reader->frame != NULL) {
         frame_unref(reader->frame);
     }
-    relay_reader_init(reader, reader->budget, reader->max);
+    relay_reader_init(reader, reader->budget, reader->share, reader->max);
 }
 
 static size_t min_size(size_t a, size_t b)
 {
     return a < b ? a : b;
+}
+
+/* NULL without credit, of all peers or of this one. */
+static struct frame *create_frame(const struct relay_reader *reader)
+{
+    size_t charge = frame_charge(reader->length);
+    if (reader->share != NULL && !frame_share_try_charge(reader->share, charge)) {
+        return NULL;
+    }
+    struct frame *frame = frame_try_create(reader->budget, FRAME_BUDGET_PARTIAL, reader->length);
+    if (reader->share != NULL && frame != NULL) {
+        frame_set_share(frame, reader->share);
+    } else if (reader->share != NULL) {
+        frame_share_release(reader->share, charge);
+    }
+    return frame;
 }
 
 size_t relay_reader_reserve(struct relay_reader *reader, size_t wanted, uint8_t **to)
@@ -40,7 +57,7 @@ size_t relay_reader_reserve(struct relay_reader *reader, size_t wanted, uint8_t 
         return min_size(min_size(wanted, missing), SKIPPED_BYTES);
     }
     if (reader->frame == NULL) {
-        reader->frame = frame_try_create(reader->budget, FRAME_BUDGET_PARTIAL, reader->length);
+        reader->frame = create_frame(reader);
         if (reader->frame == NULL) {
             return 0;
         }

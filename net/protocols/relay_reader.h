@@ -23,6 +23,7 @@
 
 struct relay_reader {
     struct frame_budget *budget; /* NULL: nothing is charged */
+    struct frame_share *share;   /* the peer's; NULL: it has no limit of its own */
     size_t max;                  /* longest RPC that is taken */
     uint8_t prefix[VARINT_MAX_BYTES];
     size_t prefix_length;
@@ -33,7 +34,8 @@ struct relay_reader {
     bool is_skipping; /* the bytes of this RPC go nowhere */
 };
 
-void relay_reader_init(struct relay_reader *reader, struct frame_budget *budget, size_t max);
+void relay_reader_init(struct relay_reader *reader, struct frame_budget *BORROWED budget,
+        struct frame_share *BORROWED share, size_t max);
 
 /* Drops what is half read; the reader then stands before a frame. */
 void relay_reader_reset(struct relay_reader *reader);

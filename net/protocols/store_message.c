@@ -243,7 +243,7 @@ enum status store_answer_read(struct store_answer_view *out, struct span message
             out->request_id = field.bytes;
             break;
         case STATUS_CODE:
-            out->code = (uint32_t)field.number;
+            status = wire_number32(&out->code, &field);
             break;
         case DESCRIPTION:
             out->description = field.bytes;

@@ -164,7 +164,7 @@ const struct channel_events connection_channel_events = {
         .closed = on_channel_closed,
 };
 
-void connection_admitted(struct connection *connection)
+void connection_admitted(struct connection *connection, uint64_t admission)
 {
     if (connection->state != CONNECTION_ADMISSION) {
         return;
@@ -173,6 +173,7 @@ void connection_admitted(struct connection *connection)
     connection->state = CONNECTION_OPEN;
     connection->deadline_ms = 0;
     connection->is_connected = true;
+    connection->admission = admission;
     metrics_add(
             connection->is_outbound ? METRIC_NET_CONNECTIONS_OUT : METRIC_NET_CONNECTIONS_IN, 1);
     for (size_t i = 0; i < net_switch->observer_count; i++) {
@@ -300,6 +301,11 @@ const char *connection_security(const struct connection *connection)
 {
     (void)connection;
     return "/noise";
+}
+
+uint64_t connection_admission(const struct connection *connection)
+{
+    return connection->admission;
 }
 
 uint64_t connection_round_trip_ns(const struct connection *connection)

@@ -30,6 +30,12 @@ struct io_loop *BORROWED connection_loop(const struct connection *connection);
 const struct peer_id *BORROWED connection_peer(const struct connection *connection);
 bool connection_is_outbound(const struct connection *connection);
 
+/*
+ * In which order the control thread admitted connections, from 1: of two to one peer the higher one
+ * stays. 0 before it is admitted.
+ */
+uint64_t connection_admission(const struct connection *connection);
+
 /* "/noise", "/yamux/1.0.0"; the latter NULL before one is agreed. */
 const char *BORROWED connection_security(const struct connection *connection);
 const char *BORROWED connection_muxer(const struct connection *connection);

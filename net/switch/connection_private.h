@@ -39,6 +39,7 @@ struct connection {
     struct registry_entry *entry;
     struct channel *channel;
     uint64_t id;
+    uint64_t admission;
     uint64_t deadline_ms; /* of the upgrade or of closing, monotonic; 0: none */
 
     struct multistream *negotiation;
@@ -91,7 +92,7 @@ void connection_tick(struct connection *connection, uint64_t now_ms);
 bool connection_finish_turn(struct connection *connection);
 
 void connection_mark_dirty(struct connection *connection);
-void connection_admitted(struct connection *connection);
+void connection_admitted(struct connection *connection, uint64_t admission);
 
 /* connection_upgrade.c */
 void connection_begin_upgrade(struct connection *connection);

@@ -59,6 +59,7 @@ struct registry {
     size_t pending_count; /* inbound */
     size_t admitted_count;
     size_t entry_count;
+    uint64_t admissions; /* ever */
     uint64_t seed;
     struct switch_gatekeeper gatekeeper;
     void *gatekeeper_context;
@@ -408,7 +409,8 @@ static void take_upgraded(struct registry_entry *entry)
     hash_table_insert(
             &registry->peers, &entry->by_peer, peer_id_hash(&entry->peer.peer, registry->seed));
     publish_counts(registry);
-    switch_tell_admitted(registry->net_switch, entry->connection);
+    registry->admissions++;
+    switch_tell_admitted(registry->net_switch, entry->connection, registry->admissions);
     if (registry->gatekeeper.admitted != NULL) {
         registry->gatekeeper.admitted(registry->gatekeeper_context, &entry->peer);
     }

@@ -12,6 +12,7 @@ struct command {
     struct net_switch *net_switch;
     struct switch_shard *shard;
     uint64_t connection;
+    uint64_t admission;
     enum close_reason reason;
     void (*work)(void *context, struct connection *connection);
     void *context;
@@ -64,24 +65,25 @@ static void run_admitted(struct io_task *task)
     struct command command = take(task);
     struct connection *connection = switch_find_connection(command.net_switch, command.connection);
     if (connection != NULL) {
-        connection_admitted(connection);
+        connection_admitted(connection, command.admission);
     }
 }
 
 /* Without memory for the verdict the connection ends at the deadline of its upgrade. */
-void switch_tell_admitted(struct net_switch *net_switch, uint64_t id)
+void switch_tell_admitted(struct net_switch *net_switch, uint64_t id, uint64_t admission)
 {
     struct switch_shard *shard = switch_shard_of(net_switch, id);
     if (shard_is_control(shard)) {
         struct connection *connection = switch_find_connection(net_switch, id);
         if (connection != NULL) {
-            connection_admitted(connection);
+            connection_admitted(connection, admission);
         }
         return;
     }
     struct command *command = command_create(net_switch, run_admitted);
     if (command != NULL) {
         command->connection = id;
+        command->admission = admission;
         io_loop_post(shard->loop, &command->task);
     }
 }

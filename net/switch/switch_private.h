@@ -114,7 +114,7 @@ struct switch_shard *BORROWED switch_choose_shard(struct net_switch *net_switch)
 struct switch_shard *BORROWED switch_shard_of(const struct net_switch *net_switch, uint64_t number);
 const struct protocol *BORROWED switch_find_protocol(
         const struct net_switch *net_switch, struct span id);
-void switch_tell_admitted(struct net_switch *net_switch, uint64_t connection);
+void switch_tell_admitted(struct net_switch *net_switch, uint64_t connection, uint64_t admission);
 
 /* Thread: control. Whether the switch is through with stopping may have changed. */
 void switch_check_stopped(struct net_switch *net_switch);

@@ -200,7 +200,8 @@ static enum status on_inbound_opened(struct stream *stream)
         return STATUS_BUSY;
     }
     peer->inbound = stream;
-    relay_reader_init(&peer->reader, NULL, peer->options.max_message_bytes + RELAY_FRAME_SLACK);
+    relay_reader_init(
+            &peer->reader, NULL, NULL, peer->options.max_message_bytes + RELAY_FRAME_SLACK);
     return STATUS_OK;
 }
 

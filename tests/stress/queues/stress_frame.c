@@ -19,7 +19,9 @@
 enum {
     TAKERS = 3,
     FRAME_BYTES = 64,
-    LIMIT = 64 * 1024
+    LIMIT = 64 * 1024,
+    SHARE = 4 * 1024,
+    SHARE_FRAMES = 1000
 };
 
 struct taker {
@@ -52,11 +54,18 @@ static void *take_parts(void *argument)
     return NULL;
 }
 
-static struct frame *make_frame(struct frame_budget *budget, uint64_t number)
+static struct frame *make_frame(
+        struct frame_budget *budget, struct frame_share *share, uint64_t number)
 {
     struct frame *frame;
+    while (share != NULL && !frame_share_try_charge(share, frame_charge(FRAME_BYTES))) {
+        sched_yield();
+    }
     while ((frame = frame_try_create(budget, FRAME_BUDGET_COMPLETE, FRAME_BYTES)) == NULL) {
         sched_yield();
+    }
+    if (share != NULL) {
+        frame_set_share(frame, share);
     }
     memset(frame_bytes(frame), (int)(number & 0xff), FRAME_BYTES);
     return frame;
@@ -72,12 +81,20 @@ static void send_to_all(struct taker *takers, struct frame *frame, uint64_t numb
         /* The part that lives inside the frame goes to each of them in turn. */
         inbox_push(takers[(i + number) % TAKERS].inbox, &part->link);
     }
-    frame_unref(frame);
+    frame_unref_posted(frame);
 }
 
+static void count_wake(void *context)
+{
+    atomic_fetch_add_explicit((atomic_uint *)context, 1, memory_order_relaxed);
+}
+
+/* Every other frame is of a peer that has a share, and comes again with a new one now and then. */
 static void the_last_of_several_threads_frees_the_frame(void **state)
 {
     (void)state;
+    static atomic_uint wakes;
+    struct frame_share *share = NULL;
     struct frame_budget *budget = NULL;
     assert_int_equal(frame_budget_create(&budget, LIMIT, 0), STATUS_OK);
     struct taker takers[TAKERS];
@@ -88,8 +105,13 @@ static void the_last_of_several_threads_frees_the_frame(void **state)
         start_thread(&takers[i].thread, take_parts, &takers[i]);
     }
     for (uint64_t number = 0; number < frames; number++) {
-        send_to_all(takers, make_frame(budget, number), number);
+        if (number % SHARE_FRAMES == 0) {
+            frame_share_drop(&share);
+            CHECK(frame_share_create(&share, SHARE, count_wake, &wakes) == STATUS_OK);
+        }
+        send_to_all(takers, make_frame(budget, number % 2 == 0 ? share : NULL, number), number);
     }
+    frame_share_drop(&share);
     for (int i = 0; i < TAKERS; i++) {
         join_thread(takers[i].thread);
         inbox_destroy(&takers[i].inbox);

@@ -144,6 +144,28 @@ static void passes_over_what_an_older_connection_of_a_peer_says(void **state)
     assert_int_equal(accept_message(fixture, ORIGIN_API, 0), 1);
 }
 
+/* Their io threads tell of two connections in any order. */
+static void an_older_connection_that_joins_last_does_not_take_the_peer_away(void **state)
+{
+    struct fixture *fixture = *state;
+    join_topic(fixture);
+    struct lane_event *newer = make_event(LANE_EVENT_PEER_JOINED, 1, 102);
+    newer->card = &fixture->cards[1];
+    newer->admission = 8;
+    tell(fixture, newer);
+    struct lane_event *older = make_event(LANE_EVENT_PEER_JOINED, 1, 101);
+    older->card = &fixture->cards[2];
+    older->admission = 7;
+    tell(fixture, older);
+    tell(fixture, make_event(LANE_EVENT_SUBSCRIBE, 1, 102));
+    tell(fixture, make_event(LANE_EVENT_UNSUBSCRIBE, 1, 101));
+    assert_int_equal(accept_message(fixture, ORIGIN_API, 0), 1);
+    tell(fixture, make_event(LANE_EVENT_PEER_LEFT, 1, 101));
+    assert_int_equal(accept_message(fixture, ORIGIN_API, 0), 1);
+    tell(fixture, make_event(LANE_EVENT_PEER_LEFT, 1, 102));
+    assert_int_equal(accept_message(fixture, ORIGIN_API, 0), 0);
+}
+
 static void does_not_take_the_message_of_a_peer_that_has_left_for_its_own(void **state)
 {
     struct fixture *fixture = *state;
@@ -254,6 +276,9 @@ int main(void)
                     hears_what_was_told_before_a_message_however_much_it_was, set_up, tear_down),
             cmocka_unit_test_setup_teardown(
                     passes_over_what_an_older_connection_of_a_peer_says, set_up, tear_down),
+            cmocka_unit_test_setup_teardown(
+                    an_older_connection_that_joins_last_does_not_take_the_peer_away, set_up,
+                    tear_down),
             cmocka_unit_test_setup_teardown(
                     does_not_take_the_message_of_a_peer_that_has_left_for_its_own, set_up,
                     tear_down),

@@ -87,7 +87,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         return 0;
     }
     REQUIRE(frame_budget_create(&reading.budget, BUDGET, RESERVE) == STATUS_OK);
-    relay_reader_init(&reading.reader, reading.budget, RPC_MAX);
+    relay_reader_init(&reading.reader, reading.budget, NULL, RPC_MAX);
     reading.expected = span_of(data + 2, size - 2);
     reading.pattern = data[1];
     (void)read_all(&reading, reading.expected, (size_t)data[0] + 1);

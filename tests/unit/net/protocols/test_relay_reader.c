@@ -51,7 +51,7 @@ static void finds_the_same_frames_whatever_the_cuts(void **state)
     memset(long_rpc, 'y', sizeof(long_rpc));
     memcpy(bytes + 9, long_rpc, sizeof(long_rpc));
     struct span rpcs[] = {span_of("abc", 3), span_of("x", 1), span_of(long_rpc, sizeof(long_rpc))};
-    relay_reader_init(&reader, budget, RPC_MAX);
+    relay_reader_init(&reader, budget, NULL, RPC_MAX);
     for (size_t step = 1; step <= 310; step++) {
         feed(&reader, span_of(bytes, 9 + sizeof(long_rpc)), step, rpcs, 3);
     }
@@ -64,7 +64,7 @@ static enum status status_of_prefix(const uint8_t *prefix, size_t length)
     struct relay_reader reader;
     struct frame *frame;
     enum status status = STATUS_OK;
-    relay_reader_init(&reader, NULL, RPC_MAX);
+    relay_reader_init(&reader, NULL, NULL, RPC_MAX);
     for (size_t i = 0; status == STATUS_OK && i < length; i++) {
         uint8_t *to;
         assert_int_equal(relay_reader_reserve(&reader, 100, &to), 1);
@@ -107,7 +107,7 @@ static void waits_without_credit_and_goes_on_with_it(void **state)
     struct relay_reader reader;
     struct frame *frame;
     uint8_t *to;
-    relay_reader_init(&reader, budget, RPC_MAX);
+    relay_reader_init(&reader, budget, NULL, RPC_MAX);
     size_t all = 63 * 1024;
     assert_true(frame_budget_try_charge(budget, FRAME_BUDGET_PARTIAL, all));
     begin_frame(&reader, 5);
@@ -134,7 +134,7 @@ static void skips_a_frame_and_finds_the_next_one(void **state)
     uint8_t bytes[] = {'1', '2', '3', '4', '5', 2, 'o', 'k'};
     uint8_t *to;
     size_t all = 63 * 1024;
-    relay_reader_init(&reader, budget, RPC_MAX);
+    relay_reader_init(&reader, budget, NULL, RPC_MAX);
     assert_true(frame_budget_try_charge(budget, FRAME_BUDGET_PARTIAL, all));
     begin_frame(&reader, 5);
     assert_int_equal(relay_reader_reserve(&reader, 5, &to), 0);
@@ -151,7 +151,7 @@ static void gives_the_charge_of_a_cut_frame_back(void **state)
     struct relay_reader reader;
     struct frame *frame;
     uint8_t *to;
-    relay_reader_init(&reader, budget, RPC_MAX);
+    relay_reader_init(&reader, budget, NULL, RPC_MAX);
     begin_frame(&reader, 100);
     assert_int_equal(relay_reader_reserve(&reader, 7, &to), 7);
     memset(to, 0, 7);
