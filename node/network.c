@@ -2,6 +2,8 @@
 #include "node/network.h"
 
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 #include "base/clock.h"
@@ -31,6 +33,8 @@ enum {
 struct network {
     struct identity *identity;
     struct tls_context *tls;
+    char *certificate_file; /* these two with tls */
+    char *certificate_key_file;
     struct io_role roles[IO_THREADS_MAX];
     size_t loop_count;
     struct net_switch *net_switch;
@@ -81,16 +85,27 @@ static void list_loops(const struct network *network, struct io_loop *out[IO_THR
     }
 }
 
+static enum status make_tls(struct network *network, const struct network_settings *settings)
+{
+    if (settings->certificate_file == NULL) {
+        return STATUS_OK;
+    }
+    network->certificate_file = strdup(settings->certificate_file);
+    network->certificate_key_file = strdup(settings->certificate_key_file);
+    if (network->certificate_file == NULL || network->certificate_key_file == NULL) {
+        return STATUS_NO_MEMORY;
+    }
+    return tls_context_create_server(
+            &network->tls, network->certificate_file, network->certificate_key_file);
+}
+
 static enum status make_switch(
         struct network *network, const struct network_settings *settings, struct node_error *error)
 {
     struct io_loop *loops[IO_THREADS_MAX];
     enum status status = make_loops(network, settings->io_threads);
-    if (status == STATUS_OK && settings->certificate_file != NULL) {
-        status = explain(error,
-                tls_context_create_server(
-                        &network->tls, settings->certificate_file, settings->certificate_key_file),
-                "websocket-secure");
+    if (status == STATUS_OK) {
+        status = explain(error, make_tls(network, settings), "websocket-secure");
     }
     if (status != STATUS_OK) {
         return explain(error, status, "io loop");
@@ -582,6 +597,8 @@ void network_destroy(struct network **network_pointer)
         memory_free(network->topics[i]);
     }
     tls_context_destroy(&network->tls);
+    free(network->certificate_file);
+    free(network->certificate_key_file);
     identity_destroy(&network->identity);
     memory_free(network);
     *network_pointer = NULL;
@@ -637,6 +654,13 @@ void network_close(struct network *network)
     while (!switch_is_stopped(network->net_switch) || has_pending(network)) {
         nanosleep(&slice, NULL);
     }
+}
+
+enum status network_reload_certificate(struct network *network)
+{
+    return network->tls == NULL ? STATUS_OK
+                                : tls_context_reload(network->tls, network->certificate_file,
+                                          network->certificate_key_file);
 }
 
 struct relay_port network_relay_port(const struct network *network)

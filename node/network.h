@@ -60,6 +60,12 @@ struct worker_role network_io_role(struct network *network, size_t loop, const c
 /* Dials; the io roles run. */
 void network_start(struct network *network);
 
+/*
+ * Reads the certificate of secure WebSockets again, for connections from now on; nothing to do without
+ * one. On failure the old one stays. Thread: one, any.
+ */
+MUST_USE enum status network_reload_certificate(struct network *network);
+
 /* Stops listening and ends all connections in an orderly way; the io roles still run. */
 void network_close(struct network *network);
 

@@ -102,8 +102,7 @@ enum status filter_answer_read(struct filter_answer *out, struct span bytes)
         if (field.tag == REQUEST_ID) {
             out->request_id = field.bytes;
         } else if (field.tag == STATUS_CODE) {
-            status = wire_number32(&out->code, &field);
-            has_code = true;
+            has_code = wire_number32(&out->code, &field) == STATUS_OK;
         } else if (field.tag == DESCRIPTION) {
             out->description = field.bytes;
         }

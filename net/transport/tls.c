@@ -5,11 +5,13 @@
 #include <limits.h>
 #include <openssl/err.h>
 #include <openssl/ssl.h>
+#include <pthread.h>
 
 #include "base/memory.h"
 
 struct tls_context {
-    SSL_CTX *ssl;
+    pthread_mutex_t mutex; /* held for the pointer only */
+    SSL_CTX *ssl;          /* one reference; each session has its own */
     bool is_server;
 };
 
@@ -19,23 +21,48 @@ struct tls_session {
     BIO *output;
 };
 
-static enum status create_context(
-        struct tls_context **out, const SSL_METHOD *method, bool is_server)
+static SSL_CTX *create_ssl(const SSL_METHOD *method)
+{
+    SSL_CTX *ssl = SSL_CTX_new(method);
+    if (ssl != NULL) {
+        SSL_CTX_set_min_proto_version(ssl, TLS1_2_VERSION);
+        SSL_CTX_set_options(ssl, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION);
+        /* An idle session then holds no record buffers. */
+        SSL_CTX_set_mode(ssl, SSL_MODE_RELEASE_BUFFERS);
+    }
+    return ssl;
+}
+
+static enum status create_server_ssl(
+        SSL_CTX **out, const char *certificate_file, const char *key_file)
+{
+    SSL_CTX *ssl = create_ssl(TLS_server_method());
+    if (ssl == NULL) {
+        return STATUS_NO_MEMORY;
+    }
+    SSL_CTX_set_session_cache_mode(ssl, SSL_SESS_CACHE_OFF);
+    if (SSL_CTX_use_certificate_chain_file(ssl, certificate_file) != 1 ||
+            SSL_CTX_use_PrivateKey_file(ssl, key_file, SSL_FILETYPE_PEM) != 1 ||
+            SSL_CTX_check_private_key(ssl) != 1) {
+        ERR_clear_error();
+        SSL_CTX_free(ssl);
+        return STATUS_BAD_KEY;
+    }
+    *out = ssl;
+    return STATUS_OK;
+}
+
+/* Takes ssl over. */
+static enum status create_context(struct tls_context **out, SSL_CTX *ssl, bool is_server)
 {
     struct tls_context *context = memory_allocate_zeroed(sizeof(*context));
     if (context == NULL) {
+        SSL_CTX_free(ssl);
         return STATUS_NO_MEMORY;
     }
-    context->ssl = SSL_CTX_new(method);
-    if (context->ssl == NULL) {
-        memory_free(context);
-        return STATUS_NO_MEMORY;
-    }
+    pthread_mutex_init(&context->mutex, NULL);
+    context->ssl = ssl;
     context->is_server = is_server;
-    SSL_CTX_set_min_proto_version(context->ssl, TLS1_2_VERSION);
-    SSL_CTX_set_options(context->ssl, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION);
-    /* An idle session then holds no record buffers. */
-    SSL_CTX_set_mode(context->ssl, SSL_MODE_RELEASE_BUFFERS);
     *out = context;
     return STATUS_OK;
 }
@@ -43,33 +70,35 @@ static enum status create_context(
 enum status tls_context_create_server(
         struct tls_context **out, const char *certificate_file, const char *key_file)
 {
-    struct tls_context *context;
-    enum status status = create_context(&context, TLS_server_method(), true);
+    SSL_CTX *ssl;
+    enum status status = create_server_ssl(&ssl, certificate_file, key_file);
+    return status == STATUS_OK ? create_context(out, ssl, true) : status;
+}
+
+enum status tls_context_reload(
+        struct tls_context *context, const char *certificate_file, const char *key_file)
+{
+    SSL_CTX *ssl;
+    enum status status = create_server_ssl(&ssl, certificate_file, key_file);
     if (status != STATUS_OK) {
         return status;
     }
-    SSL_CTX_set_session_cache_mode(context->ssl, SSL_SESS_CACHE_OFF);
-    if (SSL_CTX_use_certificate_chain_file(context->ssl, certificate_file) != 1 ||
-            SSL_CTX_use_PrivateKey_file(context->ssl, key_file, SSL_FILETYPE_PEM) != 1 ||
-            SSL_CTX_check_private_key(context->ssl) != 1) {
-        ERR_clear_error();
-        tls_context_destroy(&context);
-        return STATUS_BAD_KEY;
-    }
-    *out = context;
+    pthread_mutex_lock(&context->mutex);
+    SSL_CTX *before = context->ssl;
+    context->ssl = ssl;
+    pthread_mutex_unlock(&context->mutex);
+    SSL_CTX_free(before);
     return STATUS_OK;
 }
 
 enum status tls_context_create_client(struct tls_context **out)
 {
-    struct tls_context *context;
-    enum status status = create_context(&context, TLS_client_method(), false);
-    if (status != STATUS_OK) {
-        return status;
+    SSL_CTX *ssl = create_ssl(TLS_client_method());
+    if (ssl == NULL) {
+        return STATUS_NO_MEMORY;
     }
-    SSL_CTX_set_verify(context->ssl, SSL_VERIFY_NONE, NULL);
-    *out = context;
-    return STATUS_OK;
+    SSL_CTX_set_verify(ssl, SSL_VERIFY_NONE, NULL);
+    return create_context(out, ssl, false);
 }
 
 void tls_context_destroy(struct tls_context **context)
@@ -78,6 +107,7 @@ void tls_context_destroy(struct tls_context **context)
         return;
     }
     SSL_CTX_free((*context)->ssl);
+    pthread_mutex_destroy(&(*context)->mutex);
     memory_free(*context);
     *context = NULL;
 }
@@ -88,6 +118,14 @@ static bool is_number(const char *host)
     return inet_pton(AF_INET, host, ip) == 1 || inet_pton(AF_INET6, host, ip) == 1;
 }
 
+static SSL *create_session_ssl(struct tls_context *context)
+{
+    pthread_mutex_lock(&context->mutex);
+    SSL *ssl = SSL_new(context->ssl);
+    pthread_mutex_unlock(&context->mutex);
+    return ssl;
+}
+
 enum status tls_session_create(
         struct tls_session **out, struct tls_context *context, const char *server_name)
 {
@@ -95,7 +133,7 @@ enum status tls_session_create(
     if (session == NULL) {
         return STATUS_NO_MEMORY;
     }
-    session->ssl = SSL_new(context->ssl);
+    session->ssl = create_session_ssl(context);
     session->input = BIO_new(BIO_s_mem());
     session->output = BIO_new(BIO_s_mem());
     if (session->ssl == NULL || session->input == NULL || session->output == NULL) {

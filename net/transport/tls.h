@@ -7,7 +7,7 @@
  * Whom we talk to is proven by Noise inside; certificates are there for browsers. So a dialled
  * peer's certificate is not checked.
  *
- * Thread: a context is shared by all (OpenSSL locks inside); a session belongs to one.
+ * Thread: a context is shared by all (OpenSSL locks inside); a session belongs to one. reload on any.
  */
 
 #include <stdbool.h>
@@ -24,6 +24,13 @@ struct tls_session;
 /* PEM files. STATUS_BAD_KEY when they cannot be read or do not belong together. */
 MUST_USE enum status tls_context_create_server(
         struct tls_context **out, const char *certificate_file, const char *key_file);
+
+/*
+ * The same with other files, for sessions that are created from now on; those that stand go on. On
+ * failure all stays as it was.
+ */
+MUST_USE enum status tls_context_reload(
+        struct tls_context *context, const char *certificate_file, const char *key_file);
 MUST_USE enum status tls_context_create_client(struct tls_context **out);
 void tls_context_destroy(struct tls_context **context);
 

@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <stdio.h>
 
+#include "base/log.h"
 #include "node/network.h"
 #include "node/node.h"
 #include "tools/common/node_options.h"
@@ -32,6 +33,20 @@ static int complain(const struct node_error *error)
     return 1;
 }
 
+/* SIGHUP: what was replaced behind our back is opened anew; connections stay. */
+static void reload(struct node *node)
+{
+    struct network *network = node_network(node);
+    program_log_reopen();
+    enum status status = network == NULL ? STATUS_OK : network_reload_certificate(network);
+    if (status == STATUS_OK) {
+        log_write(LOG_NOTICE, "node", "log and certificate are opened anew");
+    } else {
+        log_write(LOG_WARN, "node", "the certificate cannot be read, the old one stays: %s",
+                status_text(status));
+    }
+}
+
 static int run_node(const struct options *options)
 {
     struct node_hooks hooks = {.has_network = options_flag(options, "network")};
@@ -54,7 +69,7 @@ static int run_node(const struct options *options)
         print_addresses(node_network(node));
         service_manager_tell("READY=1");
         while (sigwait(&signals, &signal_number) != 0 || signal_number == SIGHUP) {
-            program_log_reopen();
+            reload(node);
         }
         service_manager_tell("STOPPING=1");
         node_stop(node);
