@@ -72,7 +72,7 @@ MUST_USE enum status node_filter_ask_and_wait(struct node *node,
  */
 typedef void node_filter_received(void *context, struct span pubsub_topic, struct span message);
 
-/* Before node_start. What is pushed without a receiver is counted and thrown away. */
+/* Once, at any time. What is pushed before there is a receiver is counted and thrown away. */
 void node_filter_set_receiver(struct node *node, node_filter_received *received, void *context);
 
 /* As a server. */

@@ -20,6 +20,10 @@ enum {
 };
 
 /*
+ * Ordering:
+ *
+ *   RECEIVER  release store of received -> acquire load of it. Who sees it sees its context.
+ *
  * Peers are remembered by a number each that says by itself what it names, so that all accesses are
  * relaxed: connections for those that serve, the beginning of the peer id's digest for the accepted.
  */
@@ -30,8 +34,8 @@ struct subscribe_client {
     struct multiaddr service;
     uint16_t cluster_id;
     uint16_t network_shards;
-    node_filter_received *received;
-    void *received_context;
+    _Atomic(node_filter_received *) received; /* RECEIVER */
+    void *received_context;                   /* written before it, once */
     atomic_size_t pending;
     atomic_size_t next_serving;
     _Atomic uint64_t serving[SERVING_MAX];
@@ -133,10 +137,12 @@ static bool accepts(void *context, struct connection *connection)
 static void on_received(
         void *context, struct connection *connection, const struct filter_push_view *push)
 {
-    const struct subscribe_client *client = context;
+    struct subscribe_client *client = context;
     (void)connection;
-    if (client->received != NULL) {
-        client->received(client->received_context, push->pubsub_topic, push->message);
+    node_filter_received *received =
+            atomic_load_explicit(&client->received, memory_order_acquire); /* RECEIVER */
+    if (received != NULL) {
+        received(client->received_context, push->pubsub_topic, push->message);
     }
 }
 
@@ -399,8 +405,8 @@ void subscribe_client_note_peer(struct subscribe_client *client, struct connecti
 void subscribe_client_set_receiver(
         struct subscribe_client *client, node_filter_received *received, void *context)
 {
-    client->received = received;
     client->received_context = context;
+    atomic_store_explicit(&client->received, received, memory_order_release); /* RECEIVER */
 }
 
 enum status subscribe_client_create(
