@@ -327,43 +327,50 @@ static void a_cursor_of_a_deleted_message_is_refused_with_400(void **state)
     check_cursor_of_a_deleted_message("sqlite");
 }
 
-/* As many as a request has room for, one of them known. */
+enum {
+    HASHES = STORE_REQUEST_MAX / 36 /* as many as a request has room for */
+};
+
+/* Adds that many hashes to a request, one of them known. Returns its length. */
+static size_t add_hashes(uint8_t *bytes, size_t length, const uint8_t *known)
+{
+    for (size_t i = 0; i < HASHES; i++) {
+        uint8_t hash[MESSAGE_HASH_BYTES] = {0xff, (uint8_t)(i >> 8), (uint8_t)i};
+        bytes[length++] = 0xa2;
+        bytes[length++] = 0x01;
+        bytes[length++] = MESSAGE_HASH_BYTES;
+        memcpy(bytes + length, i == HASHES / 2 ? known : hash, sizeof(hash));
+        length += sizeof(hash);
+    }
+    return length;
+}
+
+static void check_many_hashes(const char *kind)
+{
+    static uint8_t bytes[STORE_REQUEST_MAX];
+    struct service service;
+    struct asking asking;
+    Wire__StoreQueryRequest request = request_of_all();
+    init(&service, kind, NULL);
+    fill(&service, 1, 8);
+    ask(&service, &asking, &request);
+    Wire__StoreQueryResponse *response = wait_answer(&service, &asking);
+    size_t length = wire__store_query_request__pack(&request, bytes);
+    length = add_hashes(bytes, length, response->messages[0]->message_hash.data);
+    wire__store_query_response__free_unpacked(response, NULL);
+    ask_bytes(&service, &asking, span_of(bytes, length));
+    response = wait_answer(&service, &asking);
+    assert_int_equal(response->status_code, 200);
+    assert_int_equal(response->n_messages, 1);
+    wire__store_query_response__free_unpacked(response, NULL);
+    fini(&service);
+}
+
 static void any_number_of_hashes_may_be_asked_for(void **state)
 {
     (void)state;
-    enum {
-        HASHES = STORE_REQUEST_MAX / 36
-    };
-    static const char *const kinds[] = {"memory", "sqlite"};
-    static uint8_t bytes[STORE_REQUEST_MAX];
-    for (size_t k = 0; k < 2; k++) {
-        struct service service;
-        struct asking asking;
-        Wire__StoreQueryRequest request = request_of_all();
-        init(&service, kinds[k], NULL);
-        fill(&service, 1, 8);
-        ask(&service, &asking, &request);
-        Wire__StoreQueryResponse *response = wait_answer(&service, &asking);
-        size_t length = wire__store_query_request__pack(&request, bytes);
-        for (size_t i = 0; i < HASHES; i++) {
-            uint8_t hash[MESSAGE_HASH_BYTES] = {0xff, (uint8_t)(i >> 8), (uint8_t)i};
-            if (i == HASHES / 2) {
-                memcpy(hash, response->messages[0]->message_hash.data, sizeof(hash));
-            }
-            bytes[length++] = 0xa2;
-            bytes[length++] = 0x01;
-            bytes[length++] = MESSAGE_HASH_BYTES;
-            memcpy(bytes + length, hash, sizeof(hash));
-            length += sizeof(hash);
-        }
-        wire__store_query_response__free_unpacked(response, NULL);
-        ask_bytes(&service, &asking, span_of(bytes, length));
-        response = wait_answer(&service, &asking);
-        assert_int_equal(response->status_code, 200);
-        assert_int_equal(response->n_messages, 1);
-        wire__store_query_response__free_unpacked(response, NULL);
-        fini(&service);
-    }
+    check_many_hashes("memory");
+    check_many_hashes("sqlite");
 }
 
 static void more_requests_than_the_rate_are_refused_with_429(void **state)
