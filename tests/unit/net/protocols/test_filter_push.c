@@ -181,7 +181,7 @@ static enum status odd_opened(struct stream *stream)
     assert_true(client->streams < sizeof(odd_streams) / sizeof(odd_streams[0]));
     struct odd_stream *odd = &odd_streams[client->streams++];
     *odd = (struct odd_stream){.client = client};
-    relay_reader_init(&odd->reader, NULL, 1024 * 1024);
+    relay_reader_init(&odd->reader, NULL, NULL, 1024 * 1024);
     stream_set_context(stream, odd);
     client->open_streams++;
     if (client->open_streams > client->most_open) {
