@@ -15,8 +15,8 @@
 enum {
     HTTP_TABLES_MAX = 16,
     HTTP_HEAD_BYTES_MAX = 64 * 1024, /* of a connection: request line, headers, and its buffers */
-    HTTP_DRAIN_BYTES_MAX = 8 * 1024 * 1024, /* of a refused body, so that its sender reads why */
-    HTTP_BODIES_SHARE = 8                   /* bodies of all requests: so many of the largest */
+    HTTP_DRAIN_BYTES_MAX = 32 * 1024 * 1024, /* of a refused body, so that its sender reads why */
+    HTTP_BODIES_SHARE = 8                    /* bodies of all requests: so many of the largest */
 };
 
 struct http_table {

@@ -126,6 +126,12 @@ static void note_defaults_of_reference(
     }
 }
 
+/* What the reference does unless told not to, and is told not to: as it is here anyway. */
+static bool is_declined(const struct options *options, const struct flag *flag)
+{
+    return is_on_in_reference(flag) && !options_flag(options, flag->name);
+}
+
 enum status reference_flags_check(
         const struct options *options, const struct config_reporter *reporter)
 {
@@ -138,7 +144,7 @@ enum status reference_flags_check(
         if (is_refused(options, flag)) {
             config_report(reporter, CONFIG_ERROR, "--%s: %s", flag->name, flag->why);
             status = STATUS_UNSUPPORTED;
-        } else if (flag->treatment == TREATMENT_PASSED) {
+        } else if (flag->treatment == TREATMENT_PASSED && !is_declined(options, flag)) {
             config_report(reporter, CONFIG_NOTE, "--%s is passed over: %s", flag->name, flag->why);
         }
     }

@@ -675,6 +675,15 @@ void network_topic_changed(struct network *network, const struct topic *topic)
     }
 }
 
+void network_take_part(struct network *network, struct span topic, bool takes_part)
+{
+    struct shard shard;
+    if (shard_parse(&shard, topic) == STATUS_OK &&
+            shard.cluster == metadata_cluster(network->metadata)) {
+        metadata_set_shard(network->metadata, shard.index, takes_part);
+    }
+}
+
 const char *network_topic_at(const struct network *network, size_t i)
 {
     return i < network->topic_count ? network->topics[i] : NULL;

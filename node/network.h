@@ -75,6 +75,9 @@ struct relay_port network_relay_port(const struct network *network);
 /* The registry's mark of the topic has changed, its lane does not know yet: peers are told. */
 void network_topic_changed(struct network *network, const struct topic *topic);
 
+/* Peers that ask learn that the node takes part in the topic, or does not any more. Thread: any. */
+void network_take_part(struct network *network, struct span topic, bool takes_part);
+
 /* The pubsub topics that the options name; NULL behind the last. */
 const char *BORROWED network_topic_at(const struct network *network, size_t i);
 

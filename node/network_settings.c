@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "node/network_settings.h"
+#include "net/identity/enr.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -225,6 +226,34 @@ static enum status read_stores(
         out->static_nodes[out->static_node_count++] = out->stores.node;
     }
     return status;
+}
+
+/* Discovery v5 that is switched off has no bootstrap nodes either. */
+static bool has_bootstrap(const struct options *options)
+{
+    static const char name[] = "discv5-discovery";
+    return options_find_spec(options, name) == NULL || !options_is_set(options, name) ||
+           options_flag(options, name);
+}
+
+static enum status read_bootstrap(
+        struct network_settings *out, const struct options *options, struct node_error *error)
+{
+    static const char name[] = "discv5-bootstrap-node";
+    size_t count = has_bootstrap(options) ? options_list_count(options, name) : 0;
+    for (size_t i = 0; i < count; i++) {
+        const char *text = options_list_item(options, name, i);
+        if (out->static_node_count == NETWORK_STATIC_NODES_MAX) {
+            return refuse_status(error, name, text, STATUS_LIMIT_REACHED);
+        }
+        enum status status =
+                enr_address(&out->static_nodes[out->static_node_count], span_of_text(text));
+        if (status != STATUS_OK) {
+            return refuse_status(error, name, text, status);
+        }
+        out->static_node_count++;
+    }
+    return STATUS_OK;
 }
 
 static enum status add_shard(struct network_settings *out, uint32_t shard, struct node_error *error)
@@ -461,6 +490,9 @@ static enum status read_all_but_identity(
     }
     if (status == STATUS_OK) {
         status = read_stores(out, options, error);
+    }
+    if (status == STATUS_OK) {
+        status = read_bootstrap(out, options, error);
     }
     if (status == STATUS_OK) {
         status = read_shards(out, options, error);

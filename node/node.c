@@ -236,6 +236,7 @@ static void wire_lane(struct node *node, size_t index)
     lane->worker.progress = &node->progress;
     lane->worker.verdict = node->hooks.verdict;
     lane->worker.verdict_context = node->hooks.verdict_context;
+    lane->worker.rest = rest_settle;
     if (node->network != NULL) {
         lane->worker.lightpush =
                 network_lightpush_verdict(node->network, &lane->worker.lightpush_context);
@@ -255,6 +256,9 @@ static void take_event(void *context, struct envelope *envelope)
     const struct node *node = context;
     if (node->live != NULL) {
         live_take(node->live, envelope);
+    }
+    if (node->rest != NULL) {
+        rest_take(node->rest, envelope);
     }
     if (node->hooks.event != NULL) {
         node->hooks.event(node->hooks.event_context, envelope);
@@ -387,6 +391,9 @@ static enum status assemble(
         status = make_network(node, options, error);
     }
     if (status == STATUS_OK) {
+        status = rest_create(&node->rest, node, options, error);
+    }
+    if (status == STATUS_OK) {
         status = make_parts(node);
     }
     if (status != STATUS_OK) {
@@ -417,6 +424,7 @@ enum status node_create(struct node **out, const struct options *options,
         return explain(error, STATUS_NO_MEMORY, "node");
     }
     memset(node, 0, sizeof(*node));
+    pthread_mutex_init(&node->topics_writer, NULL);
     node->hooks = *hooks;
     progress_init(&node->progress);
     parking_init(&node->archive_parking);
@@ -484,6 +492,7 @@ void node_destroy(struct node **node_pointer)
         seen_set_destroy(&node->filters[i].pushed);
         inbox_destroy(&node->filters[i].requests);
     }
+    rest_destroy(&node->rest);
     inbox_destroy(&node->event_tasks);
     node_destroy_sync(node);
     spill_close(&node->spill);
@@ -496,6 +505,7 @@ void node_destroy(struct node **node_pointer)
     topic_registry_destroy(&node->topics);
     frame_budget_destroy(&node->budget);
     metrics_destroy(&node->metrics);
+    pthread_mutex_destroy(&node->topics_writer);
     free(node);
     *node_pointer = NULL;
 }

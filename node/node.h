@@ -73,7 +73,7 @@ MUST_USE enum status node_start(struct node *node, struct node_error *error);
 void node_stop(struct node *node);
 void node_destroy(struct node **node);
 
-/* Thread: the one that created it. See topic_registry_subscribe. */
+/* Thread: any. See topic_registry_subscribe. */
 MUST_USE enum status node_subscribe_topic(
         struct node *node, const struct topic **out, struct span name);
 MUST_USE enum status node_unsubscribe_topic(struct node *node, struct span name);

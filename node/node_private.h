@@ -3,11 +3,14 @@
 
 /* The inside of struct node, for the files of node/ only. */
 
+#include <pthread.h>
+
 #include "archive/spill.h"
 #include "node/live.h"
 #include "node/metrics_server.h"
 #include "node/network.h"
 #include "node/node.h"
+#include "node/rest.h"
 #include "node/watch.h"
 #include "queues/id_ring.h"
 #include "queues/inbox.h"
@@ -33,7 +36,7 @@ enum {
     NODE_LANES_MAX = INTAKE_LANES_MAX,
     NODE_FILTERS_MAX = FILTER_THREADS_MAX,
     NODE_IO_MAX = 64,
-    NODE_WORKERS_MAX = NODE_LANES_MAX + NODE_FILTERS_MAX + NODE_IO_MAX + 8
+    NODE_WORKERS_MAX = NODE_LANES_MAX + NODE_FILTERS_MAX + NODE_IO_MAX + 16
 };
 
 /* One lane: its inbox, its decisions and its end of every ring. */
@@ -100,10 +103,12 @@ struct node {
     struct node_settings settings;
     struct node_hooks hooks;
     struct network *network;      /* NULL: the node has none */
+    struct rest *rest;            /* NULL: likewise */
     struct relay_port relay_port; /* post is NULL: nobody to relay to */
     struct metrics *metrics;
     struct frame_budget *budget;
     struct topic_registry *topics;
+    pthread_mutex_t topics_writer; /* the registry has one writer at a time */
     struct archive *archive;
     struct spill *spill;
     char archive_address[512]; /* as the operator named it */

@@ -15,7 +15,7 @@
  */
 static const enum node_role start_order[] = {NODE_ROLE_ARCHIVE, NODE_ROLE_SPILL, NODE_ROLE_SYNC,
         NODE_ROLE_EVENT, NODE_ROLE_FILTER, NODE_ROLE_QUERY, NODE_ROLE_DECODE, NODE_ROLE_IO,
-        NODE_ROLE_WATCH, NODE_ROLE_METRICS};
+        NODE_ROLE_WATCH, NODE_ROLE_METRICS, NODE_ROLE_WAIT, NODE_ROLE_REST};
 
 enum {
     ORDER_COUNT = sizeof(start_order) / sizeof(start_order[0])
@@ -113,6 +113,9 @@ void node_stop(struct node *node)
     if (!node->is_running) {
         return;
     }
+    if (node->rest != NULL) {
+        rest_close(node->rest);
+    }
     if (node->metrics_server != NULL) {
         metrics_server_close(node->metrics_server);
     }
@@ -130,6 +133,9 @@ void node_stop(struct node *node)
 static enum status tell_of_topic(
         struct node *node, const struct topic *topic, enum lane_event_kind kind)
 {
+    if (node->network != NULL) {
+        network_take_part(node->network, topic->name, kind == LANE_EVENT_JOIN_TOPIC);
+    }
     if (node->relay_port.post == NULL) {
         return STATUS_OK;
     }
@@ -145,7 +151,7 @@ static enum status tell_of_topic(
     return STATUS_OK;
 }
 
-enum status node_subscribe_topic(struct node *node, const struct topic **out, struct span name)
+static enum status join_topic(struct node *node, const struct topic **out, struct span name)
 {
     const struct topic *topic = NULL;
     enum status status = topic_registry_subscribe(node->topics, &topic, name);
@@ -161,7 +167,15 @@ enum status node_subscribe_topic(struct node *node, const struct topic **out, st
     return tell_of_topic(node, topic, LANE_EVENT_JOIN_TOPIC);
 }
 
-enum status node_unsubscribe_topic(struct node *node, struct span name)
+enum status node_subscribe_topic(struct node *node, const struct topic **out, struct span name)
+{
+    pthread_mutex_lock(&node->topics_writer);
+    enum status status = join_topic(node, out, name);
+    pthread_mutex_unlock(&node->topics_writer);
+    return status;
+}
+
+static enum status leave_topic(struct node *node, struct span name)
 {
     enum status status = topic_registry_unsubscribe(node->topics, name);
     if (status != STATUS_OK) {
@@ -171,6 +185,14 @@ enum status node_unsubscribe_topic(struct node *node, struct span name)
     /* relaxed: a count */
     atomic_fetch_add_explicit(&node->topics_left, 1, memory_order_relaxed);
     return tell_of_topic(node, topic, LANE_EVENT_LEAVE_TOPIC);
+}
+
+enum status node_unsubscribe_topic(struct node *node, struct span name)
+{
+    pthread_mutex_lock(&node->topics_writer);
+    enum status status = leave_topic(node, name);
+    pthread_mutex_unlock(&node->topics_writer);
+    return status;
 }
 
 /* A request that its sender waits for. */

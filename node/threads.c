@@ -40,7 +40,11 @@ static bool has_role(const struct node *node, enum node_role role)
         return node->archive != NULL;
     }
     if (role == NODE_ROLE_QUERY) {
-        return node->network != NULL && network_has_store(node->network);
+        return node->network != NULL &&
+               (network_has_store(node->network) || (node->rest != NULL && node->archive != NULL));
+    }
+    if (role == NODE_ROLE_REST || role == NODE_ROLE_WAIT) {
+        return node->rest != NULL;
     }
     if (role == NODE_ROLE_SPILL) {
         return node->spill != NULL;
@@ -89,6 +93,10 @@ static struct worker_role role_of(
         return watch_role(&node->watch, name);
     case NODE_ROLE_EVENT:
         return event_worker_role(&node->event_worker, name);
+    case NODE_ROLE_REST:
+        return rest_http_role(node->rest, name);
+    case NODE_ROLE_WAIT:
+        return rest_wait_role(node->rest, name);
     case NODE_ROLE_SPILL:
     case NODE_ROLES:
         break;

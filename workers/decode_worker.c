@@ -51,6 +51,8 @@ static void tell(const struct decode_worker *worker, const struct frame_part *pa
     }
     if (part->origin == ORIGIN_LIGHTPUSH && worker->lightpush != NULL) {
         worker->lightpush(worker->lightpush_context, part->completion, decision, peer_count);
+    } else if (part->origin == ORIGIN_REST && worker->rest != NULL) {
+        worker->rest(NULL, part->completion, decision, peer_count);
     } else if (worker->verdict != NULL) {
         worker->verdict(worker->verdict_context, part->completion, decision, peer_count);
     }

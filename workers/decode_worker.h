@@ -36,6 +36,7 @@ struct decode_worker {
     void *verdict_context;
     decode_verdict *lightpush; /* likewise, of parts that came in by lightpush */
     void *lightpush_context;
+    decode_verdict *rest; /* likewise, of parts that came in by REST; no context */
     uint64_t next_expiry_ns;
     uint64_t turn_ns; /* monotonic time of this turn, when there is relay */
 };

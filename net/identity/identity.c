@@ -222,6 +222,26 @@ enum status identity_sign(const struct identity *identity, struct span message,
     return is_ed25519 ? STATUS_OK : secp256k1_lower_s(signature, length);
 }
 
+enum status identity_sign_digest(
+        const struct identity *identity, const uint8_t hash[32], uint8_t signature[64])
+{
+    uint8_t der[IDENTITY_SIGNATURE_MAX];
+    size_t length = sizeof(der);
+    if (identity->public_key.type != KEY_TYPE_SECP256K1) {
+        return STATUS_UNSUPPORTED;
+    }
+    EVP_PKEY_CTX *context = EVP_PKEY_CTX_new_from_pkey(NULL, identity->key, NULL);
+    bool ok = context != NULL && EVP_PKEY_sign_init(context) == 1 &&
+              EVP_PKEY_sign(context, der, &length, hash, 32) == 1;
+    EVP_PKEY_CTX_free(context);
+    if (!ok) {
+        ERR_clear_error();
+        return STATUS_NO_MEMORY;
+    }
+    enum status status = secp256k1_lower_s(der, &length);
+    return status == STATUS_OK ? secp256k1_numbers(signature, der, length) : status;
+}
+
 const struct public_key *identity_public_key(const struct identity *identity)
 {
     return &identity->public_key;

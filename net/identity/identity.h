@@ -46,5 +46,12 @@ void identity_destroy(struct identity **identity);
 MUST_USE enum status identity_sign(const struct identity *identity, struct span message,
         uint8_t signature[IDENTITY_SIGNATURE_MAX], size_t *length);
 
+/*
+ * Of a secp256k1 key, over a hash of 32 bytes as it is: r and s, 32 bytes each, s the lower one.
+ * STATUS_UNSUPPORTED for another key.
+ */
+MUST_USE enum status identity_sign_digest(
+        const struct identity *identity, const uint8_t hash[32], uint8_t signature[64]);
+
 const struct public_key *BORROWED identity_public_key(const struct identity *identity);
 const struct peer_id *BORROWED identity_peer_id(const struct identity *identity);

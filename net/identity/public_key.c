@@ -11,6 +11,7 @@
 #include <openssl/x509.h>
 
 #include "codec/wire.h"
+#include "net/identity/secp256k1.h"
 
 enum {
     ED25519_BYTES = 32,
@@ -166,6 +167,31 @@ enum status public_key_verify(
     EVP_PKEY_free(loaded);
     EVP_MD_CTX_free(context);
     /* What OpenSSL queued about a bad key must not be taken for an error of TLS on this thread. */
+    ERR_clear_error();
+    return status;
+}
+
+enum status public_key_verify_digest(
+        const struct public_key *key, const uint8_t hash[32], struct span signature)
+{
+    uint8_t der[72];
+    size_t length;
+    if (key->type != KEY_TYPE_SECP256K1 || signature.length != 64) {
+        return STATUS_BAD_SIGNATURE;
+    }
+    enum status status = secp256k1_der(der, &length, signature.bytes);
+    if (status != STATUS_OK) {
+        return status;
+    }
+    EVP_PKEY *loaded = load(key);
+    EVP_PKEY_CTX *context = loaded != NULL ? EVP_PKEY_CTX_new_from_pkey(NULL, loaded, NULL) : NULL;
+    status = STATUS_BAD_KEY;
+    if (context != NULL && EVP_PKEY_verify_init(context) == 1) {
+        bool is_valid = EVP_PKEY_verify(context, der, length, hash, 32) == 1;
+        status = is_valid ? STATUS_OK : STATUS_BAD_SIGNATURE;
+    }
+    EVP_PKEY_CTX_free(context);
+    EVP_PKEY_free(loaded);
     ERR_clear_error();
     return status;
 }

@@ -51,4 +51,8 @@ size_t public_key_encode(const struct public_key *key, uint8_t out[PUBLIC_KEY_MA
 MUST_USE enum status public_key_verify(
         const struct public_key *key, struct span message, struct span signature);
 
+/* Of a secp256k1 key, over a hash of 32 bytes as it is; signature: r and s, 64 bytes. */
+MUST_USE enum status public_key_verify_digest(
+        const struct public_key *key, const uint8_t hash[32], struct span signature);
+
 const char *key_type_name(enum key_type type);

@@ -109,3 +109,31 @@ done:
     EC_GROUP_free(group);
     return status;
 }
+
+enum status secp256k1_numbers(uint8_t numbers[64], const uint8_t *der, size_t length)
+{
+    const uint8_t *at = der;
+    ECDSA_SIG *signature = d2i_ECDSA_SIG(NULL, &at, (long)length);
+    bool ok = signature != NULL && BN_bn2binpad(ECDSA_SIG_get0_r(signature), numbers, 32) == 32 &&
+              BN_bn2binpad(ECDSA_SIG_get0_s(signature), numbers + 32, 32) == 32;
+    ECDSA_SIG_free(signature);
+    return ok ? STATUS_OK : STATUS_BAD_FIELD;
+}
+
+enum status secp256k1_der(uint8_t der[72], size_t *length, const uint8_t numbers[64])
+{
+    ECDSA_SIG *signature = ECDSA_SIG_new();
+    BIGNUM *r = BN_bin2bn(numbers, 32, NULL);
+    BIGNUM *s = BN_bin2bn(numbers + 32, 32, NULL);
+    int written = 0;
+    if (signature != NULL && r != NULL && s != NULL && ECDSA_SIG_set0(signature, r, s) == 1) {
+        uint8_t *end = der;
+        r = s = NULL; /* the signature's now */
+        written = i2d_ECDSA_SIG(signature, &end);
+    }
+    BN_free(r);
+    BN_free(s);
+    ECDSA_SIG_free(signature);
+    *length = written > 0 ? (size_t)written : 0;
+    return written > 0 ? STATUS_OK : STATUS_NO_MEMORY;
+}

@@ -25,3 +25,7 @@ MUST_USE enum status secp256k1_key_create(EVP_PKEY **out,
  * are valid, but libsecp256k1 and others refuse the larger one.
  */
 MUST_USE enum status secp256k1_lower_s(uint8_t *der, size_t *length);
+
+/* A DER signature as its two numbers of 32 bytes, and back; *length is at most 72. */
+MUST_USE enum status secp256k1_numbers(uint8_t numbers[64], const uint8_t *der, size_t length);
+MUST_USE enum status secp256k1_der(uint8_t der[72], size_t *length, const uint8_t numbers[64]);

@@ -2,6 +2,7 @@
 #include "net/protocols/metadata.h"
 
 #include <assert.h>
+#include <pthread.h>
 #include <string.h>
 
 #include "base/log.h"
@@ -16,15 +17,22 @@
 #define FIELD_SHARDS_LATER WIRE_TAG(3, WIRE_LENGTH)
 #define FIELD_SHARD_LATER  WIRE_TAG(3, WIRE_VARINT)
 
+enum {
+    NUMBER_MAX = 6, /* bytes of a field with 32 bits */
+    MESSAGE_ROOM = NUMBER_MAX * (METADATA_SHARDS_MAX + 1)
+};
+
 struct metadata {
     struct net_switch *net_switch;
     struct exchange_server server;
     void (*told)(void *context, struct connection *connection, const struct metadata_message *said);
     void *context;
     uint32_t cluster_id;
+    pthread_mutex_t mutex; /* of what follows; held for a copy */
     size_t shard_count;
+    uint32_t shards[METADATA_SHARDS_MAX];
     size_t message_length;
-    uint8_t message[]; /* question and answer alike */
+    uint8_t message[MESSAGE_ROOM]; /* question and answer alike */
 };
 
 struct shard_list {
@@ -97,22 +105,42 @@ enum status metadata_message_read(struct metadata_message *out, struct span mess
 }
 
 /* Unpacked under the specification's number: what js-waku reads; the reference takes it as well. */
-static size_t write_message(uint8_t *to, const struct metadata_options *options)
+static void write_message(struct metadata *metadata)
 {
-    uint8_t *end = wire_write_number(to, FIELD_CLUSTER, options->cluster_id);
-    for (size_t i = 0; i < options->shard_count; i++) {
-        end = wire_write_number(end, FIELD_SHARD, options->shards[i]);
+    uint8_t *end = wire_write_number(metadata->message, FIELD_CLUSTER, metadata->cluster_id);
+    for (size_t i = 0; i < metadata->shard_count; i++) {
+        end = wire_write_number(end, FIELD_SHARD, metadata->shards[i]);
     }
-    return (size_t)(end - to);
+    metadata->message_length = (size_t)(end - metadata->message);
 }
 
-static size_t message_size(const struct metadata_options *options)
+static void set_shard(struct metadata *metadata, uint32_t shard, bool takes_part)
 {
-    size_t size = wire_number_size(FIELD_CLUSTER, options->cluster_id);
-    for (size_t i = 0; i < options->shard_count; i++) {
-        size += wire_number_size(FIELD_SHARD, options->shards[i]);
+    size_t i = 0;
+    while (i < metadata->shard_count && metadata->shards[i] != shard) {
+        i++;
     }
-    return size;
+    bool is_there = i < metadata->shard_count;
+    if (takes_part && !is_there && metadata->shard_count < METADATA_SHARDS_MAX) {
+        metadata->shards[metadata->shard_count++] = shard;
+    } else if (!takes_part && is_there) {
+        metadata->shard_count--;
+        memmove(metadata->shards + i, metadata->shards + i + 1,
+                (metadata->shard_count - i) * sizeof(metadata->shards[0]));
+    }
+    write_message(metadata);
+}
+
+void metadata_set_shard(struct metadata *metadata, uint32_t shard, bool takes_part)
+{
+    pthread_mutex_lock(&metadata->mutex);
+    set_shard(metadata, shard, takes_part);
+    pthread_mutex_unlock(&metadata->mutex);
+}
+
+uint32_t metadata_cluster(const struct metadata *metadata)
+{
+    return metadata->cluster_id;
 }
 
 static bool is_of_other_cluster(
@@ -143,7 +171,9 @@ static void on_requested(void *context, struct exchange *exchange, struct span r
     struct metadata *metadata = context;
     struct connection *connection = stream_connection(exchange_stream(exchange));
     bool has_to_go = is_of_other_cluster(metadata, connection, request);
+    pthread_mutex_lock(&metadata->mutex);
     exchange_answer_copy(exchange, span_of(metadata->message, metadata->message_length));
+    pthread_mutex_unlock(&metadata->mutex);
     if (has_to_go) {
         connection_close(connection, CLOSE_OTHER_CLUSTER);
     }
@@ -165,15 +195,11 @@ static void on_answered(void *context, enum status status, const char *protocol,
     }
 }
 
-void metadata_ask(struct metadata *metadata, struct connection *connection)
+/* Under the mutex: the call copies the question. */
+static enum status ask(
+        struct metadata *metadata, struct connection *connection, struct question *question)
 {
     static const char *const ids[] = {METADATA_PROTOCOL_ID};
-    struct question *question =
-            metadata->shard_count == 0 ? NULL : memory_allocate(sizeof(*question));
-    if (question == NULL) {
-        return;
-    }
-    *question = (struct question){.metadata = metadata, .connection = connection};
     struct exchange_call call = {
             .protocols = ids,
             .protocol_count = 1,
@@ -182,7 +208,20 @@ void metadata_ask(struct metadata *metadata, struct connection *connection)
             .done = on_answered,
             .context = question,
     };
-    if (exchange_call(connection, &call) != STATUS_OK) {
+    return metadata->shard_count == 0 ? STATUS_NOT_FOUND : exchange_call(connection, &call);
+}
+
+void metadata_ask(struct metadata *metadata, struct connection *connection)
+{
+    struct question *question = memory_allocate(sizeof(*question));
+    if (question == NULL) {
+        return;
+    }
+    *question = (struct question){.metadata = metadata, .connection = connection};
+    pthread_mutex_lock(&metadata->mutex);
+    enum status status = ask(metadata, connection, question);
+    pthread_mutex_unlock(&metadata->mutex);
+    if (status != STATUS_OK) {
         memory_free(question);
     }
 }
@@ -190,16 +229,22 @@ void metadata_ask(struct metadata *metadata, struct connection *connection)
 enum status metadata_create(struct metadata **out, const struct metadata_options *options)
 {
     assert(options->shard_count <= METADATA_SHARDS_MAX);
-    struct metadata *metadata = memory_allocate_zeroed(sizeof(*metadata) + message_size(options));
+    struct metadata *metadata = memory_allocate_zeroed(sizeof(*metadata));
     if (metadata == NULL) {
         return STATUS_NO_MEMORY;
+    }
+    if (pthread_mutex_init(&metadata->mutex, NULL) != 0) {
+        memory_free(metadata);
+        return STATUS_SYSTEM;
     }
     metadata->net_switch = options->net_switch;
     metadata->told = options->told;
     metadata->context = options->context;
     metadata->cluster_id = options->cluster_id;
-    metadata->shard_count = options->shard_count;
-    metadata->message_length = write_message(metadata->message, options);
+    for (size_t i = 0; i < options->shard_count; i++) {
+        set_shard(metadata, options->shards[i], true);
+    }
+    write_message(metadata);
     metadata->server = (struct exchange_server){.id = METADATA_PROTOCOL_ID,
             .request_max = METADATA_MESSAGE_MAX,
             /* A peer that pushes identify without pause does not make us ask without pause. */
@@ -208,7 +253,7 @@ enum status metadata_create(struct metadata **out, const struct metadata_options
             .context = metadata};
     enum status status = exchange_serve(options->net_switch, &metadata->server);
     if (status != STATUS_OK) {
-        memory_free(metadata);
+        metadata_destroy(&metadata);
         return status;
     }
     *out = metadata;
@@ -217,6 +262,9 @@ enum status metadata_create(struct metadata **out, const struct metadata_options
 
 void metadata_destroy(struct metadata **metadata)
 {
+    if (*metadata != NULL) {
+        pthread_mutex_destroy(&(*metadata)->mutex);
+    }
     memory_free(*metadata);
     *metadata = NULL;
 }

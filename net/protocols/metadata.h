@@ -8,7 +8,7 @@
  * another cluster is disconnected: one that answers nothing, rubbish, or no shards is kept.
  *
  * Lifetime:  create before the loops run, destroy after the switch.
- * Thread:    metadata_ask on the connection's io thread.
+ * Thread:    metadata_ask on the connection's io thread, metadata_set_shard and _cluster on any.
  */
 
 #include <stdbool.h>
@@ -49,6 +49,10 @@ struct metadata;
 
 MUST_USE enum status metadata_create(struct metadata **out, const struct metadata_options *options);
 void metadata_destroy(struct metadata **metadata);
+
+/* The shard is said to others from now on, or no longer. More than METADATA_SHARDS_MAX are not said. */
+void metadata_set_shard(struct metadata *metadata, uint32_t shard, bool takes_part);
+uint32_t metadata_cluster(const struct metadata *metadata);
 
 /*
  * Asks the peer, which has the protocol. Does nothing for a node without shards: js-waku takes such a

@@ -60,6 +60,8 @@ static bool belongs_to(enum ledger_stage stage, enum node_role role)
     case NODE_ROLE_QUERY:
     case NODE_ROLE_WATCH:
     case NODE_ROLE_METRICS:
+    case NODE_ROLE_REST:
+    case NODE_ROLE_WAIT:
     case NODE_ROLE_IO:
     case NODE_ROLES:
         break;

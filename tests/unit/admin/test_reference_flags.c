@@ -43,10 +43,10 @@ static void what_was_turned_off_is_not_mentioned(void **state)
 
 static void refuses_what_the_operator_would_rely_on(void **state)
 {
-    static const char *const asked[][2] = {{"rln-relay", "true"}, {"discv5-discovery", "true"},
-            {"dns-discovery-url", "enrtree://x@example.org"}, {"discv5-bootstrap-node", "enr:-x"},
+    static const char *const asked[][2] = {{"rln-relay", "true"},
+            {"dns-discovery-url", "enrtree://x@example.org"},
             {"peer-exchange-node", "/ip4/1.2.3.4/tcp/1"}, {"mix", "true"}, {"quic-support", "true"},
-            {"protected-shard", "0:02ab"}, {"mode", "Edge"}, {"rest", "true"}};
+            {"protected-shard", "0:02ab"}, {"mode", "Edge"}};
     (void)state;
     for (size_t i = 0; i < sizeof(asked) / sizeof(asked[0]); i++) {
         struct reports reports;
@@ -76,9 +76,9 @@ static void names_what_it_passes_over(void **state)
 {
     struct reports reports;
     (void)state;
-    assert_int_equal(judge_one(&reports, "rest-port", "8645"), STATUS_OK);
+    assert_int_equal(judge_one(&reports, "quic-port", "60000"), STATUS_OK);
     assert_int_equal(reports.note_count, 2);
-    assert_non_null(strstr(reports.notes, "--rest-port is passed over: "));
+    assert_non_null(strstr(reports.notes, "--quic-port is passed over: "));
 }
 
 static void details_of_what_is_off_are_taken(void **state)
