@@ -6,7 +6,8 @@
  * node/pipeline.def lists them. Several may live in one process.
  *
  * Lifetime:  create, start, stop, destroy. What the intake accepted before stop is carried through
- *            every stage before it returns.
+ *            every stage before it returns; what the archive's engine has not taken within
+ *            NODE_ARCHIVE_END_MS is in the spill file, if there is one, for the next start.
  * Thread:    create, start, stop and destroy on one thread; the rest on any between start and stop.
  */
 
@@ -31,6 +32,7 @@ struct node;
 struct network;
 
 enum {
+    NODE_ARCHIVE_END_MS = 2000, /* of the 5 s that a stop may take */
     NODE_ARCHIVE_PATIENCE_MS =
             1000 /* how long closed-loop producers wait for an archive that fails */
 };

@@ -120,6 +120,8 @@ void node_stop(struct node *node)
         metrics_server_close(node->metrics_server);
     }
     node_quiesce_sync(node);
+    archive_stage_end_by(&node->archive_stage,
+            clock_monotonic_ns() + NODE_ARCHIVE_END_MS * (uint64_t)NANOSECONDS_PER_MILLISECOND);
     if (node->network != NULL && has_started(node, NODE_ROLE_IO)) {
         network_close(node->network);
     }

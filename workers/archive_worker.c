@@ -306,13 +306,37 @@ static enum status archive_start(void *context)
     return STATUS_OK;
 }
 
+void archive_stage_end_by(struct archive_stage *stage, uint64_t end_ns)
+{
+    /* relaxed: a time, which orders nothing */
+    atomic_store_explicit(&stage->end_ns, end_ns, memory_order_relaxed);
+}
+
+static bool is_ending(const struct archive_stage *stage)
+{
+    /* relaxed: as above. Without a spill file the engine gets all the time it needs. */
+    return stage->spill != NULL && atomic_load_explicit(&stage->end_ns, memory_order_relaxed) != 0;
+}
+
+/* What is left then is for archive_stop: an engine that fails or is slow does not hold up the end. */
+static bool has_to_end(const struct archive_stage *stage)
+{
+    return is_ending(stage) &&
+           (stage->retry_at_ns != 0 || clock_monotonic_ns() >= atomic_load_explicit(&stage->end_ns,
+                                                                       memory_order_relaxed));
+}
+
 static size_t store(struct archive_stage *stage)
 {
+    if (has_to_end(stage)) {
+        return 0;
+    }
     size_t taken = fill_batch(stage);
     if (stage->batch_count > 0) {
         return put_batch(stage) ? (taken > 0 ? taken : 1) : 0;
     }
-    return put_spilled(stage);
+    /* What was spilled is safe where it is. */
+    return is_ending(stage) ? 0 : put_spilled(stage);
 }
 
 static size_t archive_turn(void *context)

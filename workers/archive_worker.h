@@ -84,6 +84,7 @@ struct archive_stage {
     /* read by others */
     atomic_int health;                 /* enum status of the last put; STATUS_OK: fine */
     _Atomic uint64_t failing_since_ns; /* monotonic; 0: the last put succeeded */
+    _Atomic uint64_t end_ns;           /* monotonic; 0: it goes on */
     atomic_size_t batch_held;
     atomic_size_t spill_held;
     struct {
@@ -95,6 +96,13 @@ struct archive_stage {
 };
 
 MUST_USE enum status archive_stage_init(struct archive_stage *stage);
+
+/*
+ * Before the workers are asked to stop: what the engine has not taken by end_ns (monotonic), or when
+ * it fails, goes to the spill file, and what is there stays. Without one the engine gets all of it.
+ * Thread: any.
+ */
+void archive_stage_end_by(struct archive_stage *stage, uint64_t end_ns);
 void archive_stage_fini(struct archive_stage *stage);
 
 struct worker_role archive_stage_archive_role(struct archive_stage *stage, const char *name);
