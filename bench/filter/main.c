@@ -229,6 +229,8 @@ static bool report(uint64_t messages, uint64_t elapsed_ns)
 {
     struct filter_bench_group *readers = &bench.shared->groups[0];
     struct rusage usage;
+    uint64_t ring = metric((enum metric)LEDGER_FILTER_RING_FULL) +
+                    metric((enum metric)LEDGER_FILTER_OVER_SHARE);
     size_t want = expected(messages);
     getrusage(RUSAGE_SELF, &usage);
     printf("subscribers %zu, stopped %zu, topics %zu, %zu bytes, %llu messages a second for %llu "
@@ -251,9 +253,7 @@ static bool report(uint64_t messages, uint64_t elapsed_ns)
             (unsigned long long)metric((enum metric)LEDGER_FILTER_OUT_QUEUE_FULL),
             (unsigned long long)metric((enum metric)LEDGER_FILTER_OUT_OUTBOUND_BUDGET),
             (unsigned long long)metric((enum metric)LEDGER_FILTER_OUT_PEER_GONE),
-            (unsigned long long)metric(METRIC_FILTER_STUCK),
-            (unsigned long long)(metric((enum metric)LEDGER_FILTER_RING_FULL) +
-                                 metric((enum metric)LEDGER_FILTER_OVER_SHARE)));
+            (unsigned long long)metric(METRIC_FILTER_STUCK), (unsigned long long)ring);
     printf("a message: decodes %.2f, message hashes %.2f, copies %.2f; peak memory %.1f MB, cpu "
            "%.2f "
            "s\n",

@@ -7,13 +7,15 @@
 #include "base/clock.h"
 #include "bench/filter/filter_bench.h"
 #include "codec/waku_message.h"
+#include "net/protocols/echo.h"
 #include "net/protocols/filter_client.h"
 #include "net/protocols/identify.h"
-#include "net/protocols/echo.h"
 #include "net/switch/switch.h"
 
 enum {
     AT_ONCE = 32,
+    WAIT_MS = 10,
+    MESSAGE_BYTES_MAX = 1024 * 1024,
     TIMEOUT_MS = 60 * 1000
 };
 
@@ -117,7 +119,7 @@ static void begin(
             .context = subscriber};
     check("identify", identify_create(&subscriber->identify, &identify));
     struct filter_client_options filter = {.net_switch = subscriber->net_switch,
-            .message_bytes_max = 1024 * 1024,
+            .message_bytes_max = MESSAGE_BYTES_MAX,
             .received = on_received,
             .context = subscriber};
     check("filter", filter_client_create(&subscriber->filter, &filter));
@@ -157,7 +159,7 @@ void filter_bench_subscribe(
             begin(subscriber, loop, &address);
             begun++;
         }
-        io_loop_wait(loop, NANOSECONDS_PER_SECOND / 100);
+        io_loop_wait(loop, (uint64_t)WAIT_MS * NANOSECONDS_PER_MILLISECOND);
         io_loop_turn(loop);
     }
     atomic_store(&group->is_done, true);
