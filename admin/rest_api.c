@@ -256,6 +256,8 @@ const char *rest_refusal_text(
         return "content topic is not UTF-8";
     case LEDGER_INTAKE_META_TOO_LONG:
         return "invalid length for Meta field";
+    case LEDGER_INTAKE_NOT_SIGNED:
+        return "the shard is protected and the message has not its signature";
     case LEDGER_INTAKE_TIMESTAMP_OUT_OF_RANGE:
         return "timestamp is too far from the node's clock";
     case LEDGER_INTAKE_TOPIC_NOT_SUBSCRIBED:

@@ -69,31 +69,19 @@ static enum status open_spill(
     return status;
 }
 
-/* In the proportions that the network's own numbers have: 6, 4, 8, 3, 6. */
-static void set_mesh_degree(struct mesh_options *mesh, size_t degree)
-{
-    mesh->d = degree;
-    mesh->d_low = (degree * 2 + 2) / 3;
-    mesh->d_high = degree * 4 / 3;
-    mesh->d_out = degree / 2;
-    mesh->d_score = degree;
-}
-
 static enum status make_relay(struct node *node, size_t index)
 {
     struct node_lane *lane = &node->lanes[index];
     struct relay_lane_options options = {.index = (uint32_t)index,
-            .mesh = mesh_defaults,
-            .scores = score_defaults,
+            .mesh = node->settings.mesh,
+            .scores = node->settings.scores,
             .lane = lane->lane,
             .intake = &node->intake,
             .port = node->relay_port};
     if (node->relay_port.post == NULL) {
         return STATUS_OK;
     }
-    options.scores.colocation_threshold = node->settings.colocation_limit;
     options.mesh.cache_bytes_max = node->settings.relay_cache_bytes;
-    set_mesh_degree(&options.mesh, node->settings.mesh_degree);
     if (getrandom(&options.mesh.seed, sizeof(options.mesh.seed), 0) !=
             (ssize_t)sizeof(options.mesh.seed)) {
         return STATUS_SYSTEM;
@@ -109,7 +97,10 @@ static enum status make_lane(struct node *node, size_t index)
     const struct node_settings *settings = &node->settings;
     enum status status = inbox_create(&lane->inbox);
     if (status == STATUS_OK) {
-        status = lane_create(&lane->lane, &settings->lane);
+        struct lane_options options = settings->lane;
+        options.accepts = node->protected_shards != NULL ? protected_shards_accept : NULL;
+        options.accepts_context = node->protected_shards;
+        status = lane_create(&lane->lane, &options);
     }
     if (status == STATUS_OK) {
         status = make_relay(node, index);
@@ -373,6 +364,9 @@ static enum status assemble(
     enum status status = node_settings_read(&node->settings, options, error);
     if (status == STATUS_OK) {
         status = metrics_create(&node->metrics);
+    }
+    if (status == STATUS_OK) {
+        status = protected_shards_create(&node->protected_shards, options, error);
     }
     if (status == STATUS_OK) {
         size_t budget = node->settings.budget_bytes;

@@ -10,6 +10,7 @@
 #include "node/metrics_server.h"
 #include "node/network.h"
 #include "node/node.h"
+#include "node/protected_shards.h"
 #include "node/rest.h"
 #include "node/watch.h"
 #include "queues/id_ring.h"
@@ -78,10 +79,10 @@ struct node_settings {
     size_t event_ring;
     size_t sync_ring;
     size_t sync_limit;
-    size_t mesh_degree;
+    struct mesh_options mesh;
+    struct score_options scores;
     size_t archive_batch;
     size_t budget_bytes;
-    size_t colocation_limit;
     size_t relay_cache_bytes; /* of each lane */
     enum idle_strategy idle;
     struct retention_policy retention;
@@ -102,9 +103,10 @@ struct node {
 
     struct node_settings settings;
     struct node_hooks hooks;
-    struct network *network;      /* NULL: the node has none */
-    struct rest *rest;            /* NULL: likewise */
-    struct relay_port relay_port; /* post is NULL: nobody to relay to */
+    struct network *network;                   /* NULL: the node has none */
+    struct rest *rest;                         /* NULL: likewise */
+    struct protected_shards *protected_shards; /* NULL: none */
+    struct relay_port relay_port;              /* post is NULL: nobody to relay to */
     struct metrics *metrics;
     struct frame_budget *budget;
     struct topic_registry *topics;

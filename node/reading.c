@@ -164,7 +164,7 @@ static void read_relay(const struct node *node, struct node_reading *out)
 {
     struct relay_reading *relay = &out->relay;
     const struct relay *source = node->network != NULL ? network_relay(node->network) : NULL;
-    relay->mesh_low = (node->settings.mesh_degree * 2 + 2) / 3;
+    relay->mesh_low = (node->settings.mesh.d * 2 + 2) / 3;
     for (size_t i = 0; i < out->topic_count; i++) {
         const struct topic_reading *topic = &out->topics[i];
         relay->topic_peers += topic->peers;

@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "hash/seen_set.h"
+#include "node/mesh_settings.h"
 #include "node/network_settings.h"
 #include "node/node_private.h"
 
@@ -100,14 +101,20 @@ enum status node_settings_read(
     out->lane_count = (size_t)options_number(options, "decode-lanes");
     out->filter_count = (size_t)options_number(options, "filter-threads");
     out->max_topics = (uint32_t)options_number(options, "max-topics");
-    out->mesh_degree = (size_t)options_number(options, "mesh-degree");
+    mesh_settings_read(&out->mesh, &out->scores, options);
     out->sync_limit = (size_t)options_number(options, "sync-limit");
     out->archive_batch = (size_t)options_number(options, "archive-batch");
     out->budget_bytes = (size_t)options_number(options, "memory-budget");
-    out->colocation_limit = (size_t)options_number(options, "ip-colocation-limit");
     out->relay_cache_bytes = read_cap(out, options, "relay-cache-limit", CACHE_SHARE);
     read_lane(out, options);
     read_filter(out, options);
+    if (!mesh_options_fit(&out->mesh)) {
+        snprintf(error->text, sizeof(error->text),
+                "the mesh's numbers contradict each other: mesh-degree is from mesh-degree-low to "
+                "mesh-degree-high, mesh-degree-outbound and mesh-degree-by-score are at most "
+                "mesh-degree, gossip-history-told is at most gossip-history");
+        return STATUS_BAD_ARGUMENT;
+    }
     enum status status = read_retention(out, options, error);
     if (status == STATUS_OK) {
         status = read_idle(&out->idle, options, error);

@@ -261,6 +261,11 @@ static bool decode(struct lane *lane, const struct frame_part *part, struct lane
         *decision = refuse_bytes(lane, part, LEDGER_INTAKE_TIMESTAMP_OUT_OF_RANGE);
         return true;
     }
+    if (lane->options.accepts != NULL && !skips_relay_checks(part) &&
+            !lane->options.accepts(lane->options.accepts_context, part, &view)) {
+        *decision = refuse_bytes(lane, part, LEDGER_INTAKE_NOT_SIGNED);
+        return true;
+    }
     pending->envelope = make_envelope(part, &view);
     if (pending->envelope == NULL) {
         *decision = refuse(LEDGER_INTAKE_NO_MEMORY);

@@ -27,11 +27,16 @@
 #include "base/attributes.h"
 #include "base/metrics.h"
 #include "base/status.h"
+#include "codec/waku_message.h"
 #include "queues/envelope.h"
 #include "queues/frame.h"
 #include "router/traffic.h"
 
 struct lane;
+
+/* Whether a message that is well-formed may be on its topic. Not asked of sync and resume. */
+typedef bool lane_accepts(
+        void *context, const struct frame_part *part, const struct waku_message_view *view);
 
 struct lane_options {
     size_t max_message_bytes;  /* of the serialised WakuMessage */
@@ -40,7 +45,9 @@ struct lane_options {
     uint64_t seen_window_ns;
     uint64_t timestamp_tolerance_ns; /* either side of the clock at receipt */
     bool refuses_timestamps; /* relay's verdict on The Waku Network: refused, not only unarchived */
-    bool has_message_ids;    /* false: nobody relays, the seen set goes by message hash */
+    lane_accepts *accepts;   /* on the lane's thread; NULL: everything is */
+    void *accepts_context;
+    bool has_message_ids; /* false: nobody relays, the seen set goes by message hash */
 };
 
 enum lane_verdict {

@@ -46,7 +46,7 @@ const struct mesh_options mesh_defaults = {
         .is_flood_publishing = true,
 };
 
-static bool is_sensible(const struct mesh_options *options)
+bool mesh_options_fit(const struct mesh_options *options)
 {
     return options->d_low <= options->d && options->d <= options->d_high &&
            options->d_score <= options->d && options->d_out <= options->d && options->d > 0 &&
@@ -64,7 +64,7 @@ enum status mesh_create(
             .asks_max = options->retransmissions_max,
             .askers_max = ASKERS_MAX,
     };
-    if (!is_sensible(options)) {
+    if (!mesh_options_fit(options)) {
         return STATUS_BAD_ARGUMENT;
     }
     struct mesh *mesh = memory_allocate_zeroed(sizeof(*mesh));

@@ -63,6 +63,9 @@ struct mesh_options {
 
 extern const struct mesh_options mesh_defaults;
 
+/* False: they contradict each other (d_low <= d <= d_high; d_score, d_out <= d; gossip <= history). */
+bool mesh_options_fit(const struct mesh_options *options);
+
 /* What goes with every event. */
 struct mesh_turn {
     uint64_t now_ns; /* monotonic */

@@ -413,7 +413,7 @@ size_t relay_lane_accepted(struct relay_lane *relay, struct envelope *envelope, 
 static bool is_sender_to_blame(enum metric reason)
 {
     return reason == LEDGER_INTAKE_NOT_DECODABLE || reason == LEDGER_INTAKE_PAYLOAD_MISSING ||
-           reason == LEDGER_INTAKE_META_TOO_LONG;
+           reason == LEDGER_INTAKE_META_TOO_LONG || reason == LEDGER_INTAKE_NOT_SIGNED;
 }
 
 void relay_lane_refused(struct relay_lane *relay, const struct frame_part *part, enum metric reason,

@@ -137,6 +137,8 @@ static struct fault fault_of(enum metric reason)
         return (struct fault){SERVICE_INVALID_MESSAGE, "content topic is not UTF-8"};
     case LEDGER_INTAKE_META_TOO_LONG:
         return (struct fault){SERVICE_INVALID_MESSAGE, status_text(STATUS_META_TOO_LONG)};
+    case LEDGER_INTAKE_NOT_SIGNED:
+        return (struct fault){SERVICE_INVALID_MESSAGE, "message has not the shard's signature"};
     case LEDGER_INTAKE_TIMESTAMP_OUT_OF_RANGE:
         return (struct fault){SERVICE_INVALID_MESSAGE, "timestamp is too far from our clock"};
     case LEDGER_INTAKE_TOO_LARGE:

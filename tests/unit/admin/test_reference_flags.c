@@ -46,7 +46,7 @@ static void refuses_what_the_operator_would_rely_on(void **state)
     static const char *const asked[][2] = {{"rln-relay", "true"},
             {"dns-discovery-url", "enrtree://x@example.org"},
             {"peer-exchange-node", "/ip4/1.2.3.4/tcp/1"}, {"mix", "true"}, {"quic-support", "true"},
-            {"protected-shard", "0:02ab"}, {"mode", "Edge"}};
+            {"mode", "Edge"}};
     (void)state;
     for (size_t i = 0; i < sizeof(asked) / sizeof(asked[0]); i++) {
         struct reports reports;
