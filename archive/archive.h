@@ -21,6 +21,9 @@
 #include "base/status.h"
 #include "queues/envelope.h"
 
+/* Behind the path of a database of the reference: where its messages are imported to. */
+#define ARCHIVE_IMPORTED_SUFFIX ".sluice"
+
 struct archive;
 struct archive_reader;
 struct file_ops;
@@ -37,14 +40,15 @@ struct archive_options {
 
 /* Why it could not be opened, in one line that names the thing. */
 struct archive_error {
-    char text[512];
+    char text[1024];
 };
 
 /*
  * address: "memory", "sqlite://PATH" or "sqlite://:memory:". STATUS_BAD_ARGUMENT (no such engine),
  * STATUS_NOT_FOUND (the folder, or with is_read_only the file), STATUS_NOT_A_DATABASE,
- * STATUS_NEWER_SCHEMA, STATUS_READ_ONLY, STATUS_DISK_FULL, STATUS_DAMAGED, STATUS_BUSY (another
- * process writes it), STATUS_SYSTEM. options NULL: all zero.
+ * STATUS_REFERENCE_DATABASE (nwaku's; nothing of it is touched), STATUS_NEWER_SCHEMA, STATUS_READ_ONLY, STATUS_DISK_FULL, STATUS_DAMAGED, STATUS_BUSY (another
+ * process writes it), STATUS_SYSTEM. options NULL: all zero. A damaged index is set aside and made
+ * again from the segments, unless is_read_only.
  */
 MUST_USE enum status archive_open(struct archive **out, const char *address,
         const struct archive_options *options, struct archive_error *error);

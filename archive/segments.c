@@ -48,9 +48,16 @@ struct segments {
     size_t memory_count;
 };
 
+void segment_file_name(char *out, size_t size, int64_t id)
+{
+    snprintf(out, size, "%010" PRId64 "%s", id, suffix);
+}
+
 static void path_of(const struct segments *segments, int64_t id, char out[PATH_MAX])
 {
-    snprintf(out, PATH_MAX, "%s/%010" PRId64 "%s", segments->folder, id, suffix);
+    char name[64];
+    segment_file_name(name, sizeof(name), id);
+    snprintf(out, PATH_MAX, "%s/%s", segments->folder, name);
 }
 
 static enum status lock_folder(struct segments *segments, bool is_read_only)

@@ -78,6 +78,9 @@ void segments_close_reading(struct segments *segments, int fd);
 MUST_USE enum status segments_read(
         struct segments *segments, int fd, struct iovec to, uint64_t offset);
 
+/* The name of a segment's file in its folder. */
+void segment_file_name(char *out, size_t size, int64_t id);
+
 struct segment_walk {
     struct segments *segments;
     int fd;

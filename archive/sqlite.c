@@ -9,11 +9,7 @@
 #include <unistd.h>
 
 #include "archive/sqlite_engine.h"
-#include "base/log.h"
 #include "base/memory.h"
-
-static const char module[] = "archive";
-static const char segments_suffix[] = "-segments";
 
 enum {
     APPLICATION_ID = 0x536c7541, /* tells our files from other SQLite files */
@@ -43,10 +39,8 @@ static const char journal_settings[] = "PRAGMA synchronous = NORMAL;"
                                        "PRAGMA journal_size_limit = 67108864;"
                                        "PRAGMA cache_size = -16384";
 
-/* STATUS_NOT_A_DATABASE, STATUS_NEWER_SCHEMA; *is_new when there is nothing in it yet. */
-static enum status check_schema(struct sqlite_archive *archive, bool *is_new)
+enum status sqlite_check_schema(struct sqlite_connection *connection, bool *is_new)
 {
-    struct sqlite_connection *connection = &archive->connection;
     int64_t application_id = 0;
     int64_t version = 0;
     int64_t objects = 0;
@@ -71,7 +65,7 @@ static enum status set_up_index(struct sqlite_archive *archive)
 {
     struct sqlite_connection *connection = &archive->connection;
     bool is_new = false;
-    enum status status = check_schema(archive, &is_new);
+    enum status status = sqlite_check_schema(connection, &is_new);
     if (status != STATUS_OK) {
         return status;
     }
@@ -103,7 +97,8 @@ static enum status set_up_segments(
             .is_read_only = options->is_read_only};
     char folder[PATH_MAX];
     if (!archive->target.is_memory) {
-        int length = snprintf(folder, sizeof(folder), "%s%s", archive->name, segments_suffix);
+        int length =
+                snprintf(folder, sizeof(folder), "%s%s", archive->name, SQLITE_SEGMENTS_SUFFIX);
         if (length < 0 || (size_t)length >= sizeof(folder)) {
             return STATUS_BAD_ARGUMENT;
         }
@@ -280,50 +275,41 @@ static enum status try_open(
     return STATUS_OK;
 }
 
-/* False when it could not be renamed; a file that is not there needs no renaming. */
-static bool rename_aside(const char *path, const char *suffix)
+/* What the operator is to do about it, where that is known. */
+static void explain(struct archive_error *error, const char *path, enum status status)
 {
-    char from[PATH_MAX];
-    char to[PATH_MAX + sizeof(".damaged")];
-    snprintf(from, sizeof(from), "%s%s", path, suffix);
-    snprintf(to, sizeof(to), "%s.damaged%s", path, suffix);
-    return rename(from, to) == 0 || errno == ENOENT;
-}
-
-static bool rename_index(const char *path)
-{
-    if (!rename_aside(path, "") || !rename_aside(path, "-wal") || !rename_aside(path, "-shm")) {
-        return false;
+    if (status == STATUS_REFERENCE_DATABASE) {
+        snprintf(error->text, sizeof(error->text),
+                "archive %.250s: a database of nwaku (logos-delivery), which is left as it is; "
+                "this "
+                "copies its messages: sluice archive import --from=sqlite://%.250s "
+                "--archive=sqlite://%.250s%s",
+                path, path, path, ARCHIVE_IMPORTED_SUFFIX);
+    } else if (status == STATUS_NEWER_SCHEMA) {
+        snprintf(error->text, sizeof(error->text),
+                "archive %.400s: %s; this one knows schema %d, use the newer one", path,
+                status_text(status), SCHEMA_VERSION);
+    } else {
+        snprintf(error->text, sizeof(error->text), "archive %.400s: %s", path, status_text(status));
     }
-    log_write(LOG_ERROR, module,
-            "%s is damaged: kept as %s.damaged, a new index is made from the segments", path, path);
-    return true;
-}
-
-/* The index can be made again from the segments, so a damaged one does not stop the node. */
-static bool set_index_aside(const char *path)
-{
-    struct segments *lock = NULL;
-    char folder[PATH_MAX];
-    snprintf(folder, sizeof(folder), "%s%s", path, segments_suffix);
-    /* Only one that nobody writes. */
-    if (segments_open(&lock, &(struct segments_options){.folder = folder}) != STATUS_OK) {
-        return false;
-    }
-    bool is_aside = rename_index(path);
-    segments_close(&lock);
-    return is_aside;
 }
 
 enum status sqlite_archive_open(struct archive **out, const char *path,
         const struct archive_options *options, struct archive_error *error)
 {
-    enum status status = try_open(out, path, options);
-    if (status == STATUS_DAMAGED && !options->is_read_only && set_index_aside(path)) {
+    bool is_file = strcmp(path, ":memory:") != 0;
+    bool may_change = is_file && !options->is_read_only;
+    enum status status = is_file ? sqlite_recognise(path, options->vfs) : STATUS_OK;
+    bool is_damaged = status == STATUS_DAMAGED;
+    if (status == STATUS_OK) {
+        status = try_open(out, path, options);
+        is_damaged = status == STATUS_DAMAGED;
+    }
+    if (is_damaged && may_change && sqlite_set_index_aside(path)) {
         status = try_open(out, path, options);
     }
     if (status != STATUS_OK) {
-        snprintf(error->text, sizeof(error->text), "archive %s: %s", path, status_text(status));
+        explain(error, path, status);
     }
     return status;
 }

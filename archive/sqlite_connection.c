@@ -3,6 +3,8 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <stdio.h>
+#include <string.h>
 
 #include "archive/file_ops.h"
 
@@ -16,6 +18,18 @@ enum {
     BUSY_TIMEOUT_MS = 2000 /* a foreign tool may hold the file for a moment */
 };
 
+static void write_immutable_uri(char *out, size_t size, const char *path)
+{
+    static const char end[] = "?immutable=1";
+    size_t length = (size_t)snprintf(out, size, "file:");
+    for (; *path != '\0' && length + sizeof(end) + 3 < size; path++) {
+        bool is_special = strchr("%?#", *path) != NULL;
+        length += (size_t)snprintf(
+                out + length, size - length, is_special ? "%%%02x" : "%c", (unsigned char)*path);
+    }
+    snprintf(out + length, size - length, "%s", end);
+}
+
 enum status sqlite_connection_init(
         struct sqlite_connection *connection, const struct sqlite_target *target)
 {
@@ -27,7 +41,14 @@ enum status sqlite_connection_init(
         flags |= target->is_read_only ? SQLITE_OPEN_READONLY
                                       : SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE;
     }
-    int result = sqlite3_open_v2(target->name, &connection->db, flags, target->vfs);
+    char uri[3 * PATH_MAX];
+    const char *name = target->name;
+    if (target->is_immutable) {
+        write_immutable_uri(uri, sizeof(uri), name);
+        flags |= SQLITE_OPEN_URI;
+        name = uri;
+    }
+    int result = sqlite3_open_v2(name, &connection->db, flags, target->vfs);
     if (result != SQLITE_OK) {
         return sqlite_status_of(connection, result);
     }

@@ -33,6 +33,7 @@ struct sqlite_target {
     const char *vfs;
     bool is_memory;
     bool is_read_only;
+    bool is_immutable; /* nobody writes it: not even side files are made */
 };
 
 MUST_USE enum status sqlite_connection_init(

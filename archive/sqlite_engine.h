@@ -17,6 +17,8 @@
 #include "archive/sqlite_connection.h"
 #include "archive/topic_cache.h"
 
+#define SQLITE_SEGMENTS_SUFFIX "-segments"
+
 struct sqlite_archive {
     struct archive base;
     struct sqlite_target target;
@@ -111,6 +113,26 @@ MUST_USE enum status sqlite_read_extent(struct sqlite_archive *archive, struct s
  * files: it may still want this one.
  */
 MUST_USE enum status sqlite_drop_segment(struct sqlite_archive *archive, int64_t segment);
+
+/* STATUS_NOT_A_DATABASE, STATUS_NEWER_SCHEMA; *is_new when there is nothing in it yet. */
+MUST_USE enum status sqlite_check_schema(struct sqlite_connection *connection, bool *is_new);
+
+/*
+ * Whose the file at path is, without changing anything beside it or in it: STATUS_OK (ours, or there
+ * is none), STATUS_REFERENCE_DATABASE, STATUS_NOT_A_DATABASE, STATUS_NEWER_SCHEMA, STATUS_DAMAGED (ours
+ * once: there are segments beside it).
+ */
+MUST_USE enum status sqlite_recognise(const char *path, const char *vfs);
+
+/* Fills target for reading a database at path that may be somebody else's. */
+void sqlite_foreign_target(struct sqlite_target *target, const char *path, const char *vfs);
+
+/* Whether it has the table that the reference keeps messages in. */
+bool sqlite_has_reference_table(struct sqlite_connection *connection);
+
+/* A damaged index is renamed, if nobody writes it. An error was met: it is to be done at the next start. */
+bool sqlite_set_index_aside(const char *path);
+void sqlite_note_damage(const struct sqlite_archive *archive);
 
 /* Brings the index up to date with the segment files. */
 MUST_USE enum status sqlite_recover(struct sqlite_archive *archive);

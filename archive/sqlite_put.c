@@ -196,6 +196,9 @@ enum status sqlite_archive_put(struct archive *base, const struct archive_record
     }
     if (status != STATUS_OK) {
         sqlite_give_up(archive);
+        if (status == STATUS_DAMAGED) {
+            sqlite_note_damage(archive);
+        }
         return status;
     }
     result->stored = batch.stored;

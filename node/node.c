@@ -7,6 +7,8 @@
 #include <string.h>
 #include <sys/random.h>
 
+#include "archive/backup.h"
+#include "archive/import.h"
 #include "base/clock.h"
 #include "base/rcu.h"
 #include "node/node_private.h"
@@ -35,6 +37,13 @@ static enum status open_archive(
             .gives_back_free_space = options_flag(options, "store-message-db-vacuum")};
     struct archive_error archive_error;
     enum status status = archive_open(&node->archive, address, &archive_options, &archive_error);
+    if (status == STATUS_REFERENCE_DATABASE &&
+            options_flag(options, "store-message-db-migration")) {
+        status = archive_open_imported(
+                &node->archive, archive_path_of(address), &archive_options, &archive_error);
+        snprintf(node->archive_address, sizeof(node->archive_address), "%s%s", address,
+                ARCHIVE_IMPORTED_SUFFIX);
+    }
     if (status != STATUS_OK) {
         snprintf(error->text, sizeof(error->text), "%s", archive_error.text);
     }
@@ -45,20 +54,17 @@ static enum status open_archive(
 static enum status open_spill(
         struct node *node, const struct options *options, struct node_error *error)
 {
-    static const char prefix[] = "sqlite://";
     char path[4096];
-    const char *address = options_text(options, "archive");
+    const char *beside = archive_path_of(node->archive_address);
     const char *named = options_text(options, "archive-spill");
-    bool has_file = strncmp(address, prefix, sizeof(prefix) - 1) == 0 &&
-                    strcmp(address + sizeof(prefix) - 1, ":memory:") != 0;
     uint64_t limit = options_number(options, "archive-spill-limit");
-    if (node->archive == NULL || limit == 0 || (named[0] == '\0' && !has_file)) {
+    if (node->archive == NULL || limit == 0 || (named[0] == '\0' && beside == NULL)) {
         return STATUS_OK;
     }
     if (named[0] != '\0') {
         snprintf(path, sizeof(path), "%s", named);
     } else {
-        snprintf(path, sizeof(path), "%s.spill", address + sizeof(prefix) - 1);
+        snprintf(path, sizeof(path), "%s.spill", beside);
     }
     struct spill_options spill_options = {.path = path, .limit_bytes = limit};
     enum status status = spill_open(&node->spill, &spill_options);

@@ -45,7 +45,7 @@ enum node_role {
 
 /* Why a node could not be made or started, in one line for the operator. */
 struct node_error {
-    char text[640];
+    char text[1100];
 };
 
 /* The application's side; what is NULL is not called. */

@@ -113,7 +113,7 @@ struct node {
     pthread_mutex_t topics_writer; /* the registry has one writer at a time */
     struct archive *archive;
     struct spill *spill;
-    char archive_address[512]; /* as the operator named it */
+    char archive_address[4200]; /* as the operator named it, or of the import beside that */
     struct sync_set *sync_set;
     struct inbox *sync_jobs;
     struct sync_worker sync_worker;

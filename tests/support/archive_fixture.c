@@ -106,6 +106,13 @@ size_t fixture_prune(
     return removed;
 }
 
+void fixture_fail_on_problem(void *context, bool is_problem, const char *text)
+{
+    (void)context;
+    fprintf(stderr, "%s\n", text);
+    REQUIRE(!is_problem);
+}
+
 void fixture_make_folder(char out[256])
 {
     /* In memory where there is such a place: thousands of syncs prove nothing more on a disk. */

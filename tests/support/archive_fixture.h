@@ -36,6 +36,9 @@ void fixture_put(struct archive *archive, const struct fixture_message *message,
 size_t fixture_prune(
         struct archive *archive, const struct archive_prune_limits *limits, size_t max_rows);
 
+/* For archive_verify: prints the finding, and fails when it is a problem. */
+void fixture_fail_on_problem(void *context, bool is_problem, const char *text);
+
 /* A new folder under the temporary directory, and its end with all that is in it. */
 void fixture_make_folder(char out[256]);
 void fixture_remove_folder(const char *folder);

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <sqlite3.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -11,105 +12,17 @@
 #include <unistd.h>
 
 #include "tests/support/require.h"
+#include "tests/support/shadow_file.h"
 
 static bool disk_is_full;
 static bool disk_is_broken;
+static unsigned long operations_to_live; /* 0: for ever */
 
-/* A write, or with bytes NULL a change of the length to offset, that is not synced yet. */
-struct change {
-    struct change *next;
-    uint8_t *bytes;
-    size_t length;
-    size_t offset;
-};
-
-/* A file as its writer sees it, and the changes that the disk has not seen. */
-struct shadow {
-    uint8_t *image;
-    size_t size;
-    struct change *first;
-    struct change **last;
-};
-
-static void shadow_resize(struct shadow *shadow, size_t size)
+static void operate(void)
 {
-    if (size > shadow->size) {
-        shadow->image = realloc(shadow->image, size);
-        REQUIRE(shadow->image != NULL);
-        memset(shadow->image + shadow->size, 0, size - shadow->size);
+    if (operations_to_live > 0 && --operations_to_live == 0) {
+        raise(SIGKILL);
     }
-    shadow->size = size;
-}
-
-static void shadow_note(struct shadow *shadow, const void *bytes, size_t length, size_t offset)
-{
-    struct change *change = calloc(1, sizeof(*change));
-    REQUIRE(change != NULL);
-    change->length = length;
-    change->offset = offset;
-    if (bytes != NULL) {
-        change->bytes = malloc(length + 1);
-        REQUIRE(change->bytes != NULL);
-        memcpy(change->bytes, bytes, length);
-    }
-    *shadow->last = change;
-    shadow->last = &change->next;
-}
-
-static void shadow_write(struct shadow *shadow, const void *bytes, size_t length, size_t offset)
-{
-    if (offset + length > shadow->size) {
-        shadow_resize(shadow, offset + length);
-    }
-    memcpy(shadow->image + offset, bytes, length);
-    shadow_note(shadow, bytes, length, offset);
-}
-
-static void shadow_truncate(struct shadow *shadow, size_t size)
-{
-    shadow_resize(shadow, size);
-    shadow_note(shadow, NULL, 0, size);
-}
-
-static size_t shadow_read(const struct shadow *shadow, void *to, size_t length, size_t offset)
-{
-    if (offset >= shadow->size) {
-        return 0;
-    }
-    size_t count = shadow->size - offset < length ? shadow->size - offset : length;
-    memcpy(to, shadow->image + offset, count);
-    return count;
-}
-
-typedef void shadow_apply(void *context, const struct change *change);
-
-/* Hands every change to apply (may be NULL) and forgets it. */
-static void shadow_flush(struct shadow *shadow, shadow_apply *apply, void *context)
-{
-    while (shadow->first != NULL) {
-        struct change *change = shadow->first;
-        shadow->first = change->next;
-        if (apply != NULL) {
-            apply(context, change);
-        }
-        free(change->bytes);
-        free(change);
-    }
-    shadow->last = &shadow->first;
-}
-
-static void shadow_init(struct shadow *shadow, size_t size)
-{
-    *shadow = (struct shadow){0};
-    shadow->last = &shadow->first;
-    shadow_resize(shadow, size);
-}
-
-static void shadow_fini(struct shadow *shadow)
-{
-    shadow_flush(shadow, NULL, NULL);
-    free(shadow->image);
-    shadow->image = NULL;
 }
 
 /* The archive's own files, by descriptor. */
@@ -143,6 +56,7 @@ static int forgetful_open(const char *path, int flags)
 
 static ssize_t forgetful_write(int fd, const struct iovec *parts, int count, off_t offset)
 {
+    operate();
     if (disk_is_full) {
         return -ENOSPC;
     }
@@ -174,6 +88,7 @@ static void apply_to_fd(void *context, const struct change *change)
 
 static int forgetful_sync(int fd)
 {
+    operate();
     if (disk_is_broken) {
         return -EIO;
     }
@@ -183,6 +98,7 @@ static int forgetful_sync(int fd)
 
 static int forgetful_truncate(int fd, off_t length)
 {
+    operate();
     shadow_truncate(file_of(fd), (size_t)length);
     return 0;
 }
@@ -215,6 +131,7 @@ static int forgetful_lock(int fd)
 
 static int forgetful_remove(const char *path)
 {
+    operate();
     return file_ops_of_system.remove(path);
 }
 
@@ -266,6 +183,7 @@ static int vfs_read(sqlite3_file *file, void *to, int length, sqlite3_int64 offs
 
 static int vfs_write(sqlite3_file *file, const void *bytes, int length, sqlite3_int64 offset)
 {
+    operate();
     if (disk_is_full) {
         return SQLITE_FULL;
     }
@@ -275,6 +193,7 @@ static int vfs_write(sqlite3_file *file, const void *bytes, int length, sqlite3_
 
 static int vfs_truncate(sqlite3_file *file, sqlite3_int64 size)
 {
+    operate();
     shadow_truncate(&file_from(file)->shadow, (size_t)size);
     return SQLITE_OK;
 }
@@ -291,6 +210,7 @@ static void apply_to_real(void *context, const struct change *change)
 
 static int vfs_sync(sqlite3_file *file, int flags)
 {
+    operate();
     (void)flags;
     if (disk_is_broken) {
         return SQLITE_IOERR_FSYNC;
@@ -425,4 +345,9 @@ void forgetful_disk_set_full(bool is_full)
 void forgetful_disk_set_broken(bool is_broken)
 {
     disk_is_broken = is_broken;
+}
+
+void forgetful_disk_die_at(unsigned long operation)
+{
+    operations_to_live = operation;
 }

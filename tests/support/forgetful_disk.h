@@ -22,3 +22,6 @@ void forgetful_disk_set_full(bool is_full);
 
 /* From now on every sync fails with an input/output error, or works again. */
 void forgetful_disk_set_broken(bool is_broken);
+
+/* Kills the process at the operation (write, sync, change of length, removal) with that number from now, from 1 on. */
+void forgetful_disk_die_at(unsigned long operation);

@@ -20,6 +20,7 @@ extern const size_t command_count;
 
 int command_run(int argc, char **argv);
 int command_replay(int argc, char **argv);
+int command_archive(int argc, char **argv);
 int command_query(int argc, char **argv);
 int command_history(int argc, char **argv);
 int command_publish(int argc, char **argv);

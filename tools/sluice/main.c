@@ -11,6 +11,7 @@
 const struct command command_table[] = {
         {"run", "be a node; also without a command", command_run},
         {"replay", "feed captured relay traffic through the router", command_replay},
+        {"archive", "backup|verify|import: care of an archive's files", command_archive},
         {"query", "ask an archive for messages", command_query},
         {"history", "ask a node for stored messages", command_history},
         {"publish", "have a node publish messages", command_publish},
