@@ -636,6 +636,7 @@ static void opens_the_archive_beside_it_and_imports_once(void **state)
     struct archive_error error = {.text = ""};
     struct archive_totals totals;
     int64_t count = make_reference(place.path, vectors);
+    snprintf(address, sizeof(address), "%s.sluice", place.address);
     assert_int_equal(archive_open_imported(&archive, place.path, NULL, &error), STATUS_OK);
     assert_has_vectors(archive, vectors);
     archive_close(&archive);
