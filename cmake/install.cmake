@@ -28,4 +28,4 @@ install(FILES packaging/sluice.logrotate DESTINATION ${CMAKE_INSTALL_FULL_SYSCON
   RENAME sluice)
 install(FILES packaging/sluice.toml DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/sluice/examples)
 install(DIRECTORY docs/ DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/sluice)
-install(FILES LICENSE README.md DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/sluice)
+install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/sluice)
