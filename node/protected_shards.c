@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "node/protected_shards.h"
 
-#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -36,11 +35,10 @@ struct protected_shards {
 
 static int digit_of(char c)
 {
-    if (c >= '0' && c <= '9') {
-        return c - '0';
-    }
-    c = (char)tolower((unsigned char)c);
-    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+    static const char digits[] = "0123456789abcdefABCDEF";
+    const char *found = memchr(digits, c, sizeof(digits) - 1);
+    int digit = found != NULL ? (int)(found - digits) : -1;
+    return digit < 16 ? digit : digit - 6;
 }
 
 /* Returns the bytes written, 0 when it is no hex of at most max bytes. */

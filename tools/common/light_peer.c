@@ -16,9 +16,15 @@
 #include "net/switch/switch.h"
 
 enum {
-    SEEN_SLOTS = 1 << 14, /* ids remembered by those who ask, each in the one slot it falls to */
-    ASKED_MAX = 256       /* ids in one IWANT */
+    SEEN_ROWS = 1 << 13, /* of ids remembered by those who ask, each in the row it falls to */
+    SEEN_IN_ROW = 8,
+    ASKED_MAX = 256 /* ids in one IWANT */
 };
+
+/* What became of a message, in the lowest bits of its slot. */
+#define WAS_ASKED_FOR UINT64_C(1)
+#define HAS_COME      UINT64_C(2)
+#define FATE          (WAS_ASKED_FOR | HAS_COME)
 
 struct light_peer {
     struct light_peer_options options;
@@ -30,7 +36,7 @@ struct light_peer {
     struct stream *outbound;
     struct stream *inbound;
     struct relay_reader reader;
-    uint64_t *seen; /* SEEN_SLOTS beginnings of message ids; NULL: does not ask */
+    uint64_t *seen; /* rows of beginnings of message ids, newest first; NULL: does not ask */
     uint64_t asked;
     uint64_t topics_joined; /* bits: the other side has announced it */
     uint64_t topics_lost;   /* bits: it has pruned us */
@@ -101,33 +107,66 @@ static uint64_t bit_of(const struct light_peer *peer, struct span topic)
     return 0;
 }
 
-static uint64_t *slot_of(struct light_peer *peer, struct span id, uint64_t *beginning)
+static bool is_of(uint64_t slot, uint64_t beginning)
 {
-    memcpy(beginning, id.bytes, sizeof(*beginning));
-    return &peer->seen[*beginning % SEEN_SLOTS];
+    return (slot & ~FATE) == beginning;
 }
 
-static void remember(struct light_peer *peer, struct span message)
+/*
+ * Where what became of the message is noted, its id's beginning with the bits of its fate; *is_new:
+ * nothing is known of it. The oldest of a row gives way.
+ */
+static uint64_t *slot_of(struct light_peer *peer, struct span id, bool *is_new)
+{
+    uint64_t beginning;
+    memcpy(&beginning, id.bytes, sizeof(beginning));
+    beginning &= ~FATE;
+    uint64_t *row = &peer->seen[beginning / (FATE + 1) % SEEN_ROWS * SEEN_IN_ROW];
+    for (size_t i = 0; i < SEEN_IN_ROW; i++) {
+        if (is_of(row[i], beginning)) {
+            *is_new = false;
+            return &row[i];
+        }
+    }
+    memmove(row + 1, row, (SEEN_IN_ROW - 1) * sizeof(*row));
+    row[0] = beginning;
+    *is_new = true;
+    return &row[0];
+}
+
+/* What was asked for may come by the mesh as well, when the peer is grafted meanwhile. */
+static bool is_second_way(struct light_peer *peer, struct span message)
 {
     uint8_t id[SHA256_BYTES];
-    uint64_t beginning;
+    bool is_new;
     message_id(id, message);
-    uint64_t *slot = slot_of(peer, span_of(id, sizeof(id)), &beginning);
-    *slot = beginning;
+    uint64_t *slot = slot_of(peer, span_of(id, sizeof(id)), &is_new);
+    bool is_second = (*slot & FATE) == (WAS_ASKED_FOR | HAS_COME);
+    *slot |= HAS_COME;
+    return is_second;
 }
 
 static void take_message(struct light_peer *peer, const struct gossip_entry *entry)
 {
     struct light_message message = {.topic = entry->topic, .bytes = entry->data};
-    if (peer->seen != NULL) {
-        remember(peer, entry->data);
+    if (peer->seen != NULL && is_second_way(peer, entry->data)) {
+        return;
     }
     if (peer->options.events->message != NULL) {
         peer->options.events->message(peer->options.context, peer, &message);
     }
 }
 
-/* An id that was asked for counts as seen, so that it is asked for once. */
+static void send_requests(struct light_peer *peer, const struct span ids[], size_t count)
+{
+    struct gossip_outgoing rpc = {.iwant = ids, .iwant_count = count};
+    if (count > 0) {
+        peer->asked += count;
+        send_control(peer, &rpc);
+    }
+}
+
+/* Every id that has not come and was not asked for, in as many IWANT as it takes. */
 static void ask(struct light_peer *peer, const struct gossip_entry *entry)
 {
     struct span ids[ASKED_MAX];
@@ -136,20 +175,20 @@ static void ask(struct light_peer *peer, const struct gossip_entry *entry)
     if (peer->seen == NULL || (bit_of(peer, entry->topic) & peer->topics_lost) == 0) {
         return;
     }
-    while (count < ASKED_MAX && gossip_items_next(&items, &ids[count])) {
-        uint64_t beginning;
-        if (ids[count].length != SHA256_BYTES) {
-            continue;
+    while (gossip_items_next(&items, &ids[count])) {
+        bool is_new = false;
+        uint64_t *slot =
+                ids[count].length == SHA256_BYTES ? slot_of(peer, ids[count], &is_new) : NULL;
+        if (is_new) {
+            *slot |= WAS_ASKED_FOR;
+            count++;
         }
-        uint64_t *slot = slot_of(peer, ids[count], &beginning);
-        count += *slot != beginning;
-        *slot = beginning;
+        if (count == ASKED_MAX) {
+            send_requests(peer, ids, count);
+            count = 0;
+        }
     }
-    if (count > 0) {
-        struct gossip_outgoing rpc = {.iwant = ids, .iwant_count = count};
-        peer->asked += count;
-        send_control(peer, &rpc);
-    }
+    send_requests(peer, ids, count);
 }
 
 static void take_entry(struct light_peer *peer, const struct gossip_entry *entry)
@@ -353,7 +392,7 @@ enum status light_peer_create(struct light_peer **out, const struct light_peer_o
     peer->options = *options;
     enum status status = identity_create(&peer->identity, KEY_TYPE_ED25519);
     if (status == STATUS_OK && options->asks) {
-        peer->seen = memory_allocate_zeroed(SEEN_SLOTS * sizeof(*peer->seen));
+        peer->seen = memory_allocate_zeroed((size_t)SEEN_ROWS * SEEN_IN_ROW * sizeof(*peer->seen));
         status = peer->seen == NULL ? STATUS_NO_MEMORY : STATUS_OK;
     }
     if (status == STATUS_OK) {

@@ -25,7 +25,10 @@ const struct option_spec flood_network_options[] = {
         {"receive-from", OPTION_LIST, "", 0, 0, "Network",
                 "multiaddr of a node that receivers are connected to instead"},
         {"publishers", OPTION_NUMBER, "1", 1, 4096, "Network", "peers that publish"},
-        {"receivers", OPTION_NUMBER, "1", 0, 4096, "Network", "peers that receive"},
+        {"receivers", OPTION_NUMBER, "1", 0, 4096, "Network",
+                "peers that receive; those that do not fit into the mesh of a node (its "
+                "--mesh-degree) get a message when they are told of it, once a second, and some "
+                "never"},
         {"duration", OPTION_SECONDS, "0", 0, 86400000, "Network",
                 "send for that long, however many messages; 0: until --messages are sent"},
         {"cluster-id", OPTION_NUMBER, "66", 0, 65535, "Network",

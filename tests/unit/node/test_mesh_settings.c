@@ -26,13 +26,60 @@ static struct read_settings settings_with(const char *name, const char *text)
     return read;
 }
 
+enum {
+    NUMBERS = 40
+};
+
+/* All that options change, one after the other. */
+static size_t list_numbers(double out[NUMBERS], const struct read_settings *read)
+{
+    const struct mesh_options *m = &read->mesh;
+    const struct score_options *s = &read->scores;
+    const double numbers[] = {(double)m->d, (double)m->d_low, (double)m->d_high, (double)m->d_score,
+            (double)m->d_out, (double)m->d_lazy, m->gossip_factor, m->history, m->gossip,
+            (double)m->fanout_ns, (double)m->prune_backoff_ns, (double)m->unsubscribe_backoff_ns,
+            (double)m->backoff_max_ns, m->gossip_threshold, m->publish_threshold,
+            m->graylist_threshold, m->opportunistic_threshold, m->ihave_messages_max,
+            (double)m->ids_max, m->retransmissions_max, (double)m->promise_ns,
+            (double)m->dont_want_bytes_min, (double)m->dont_want_max, m->is_flood_publishing,
+            s->mesh_time_weight, s->mesh_time_cap, s->first_weight, s->first_decay, s->first_cap,
+            s->invalid_weight, s->invalid_decay, s->colocation_weight,
+            (double)s->colocation_threshold, s->behaviour_weight, s->behaviour_decay,
+            (double)s->decay_interval_ns, (double)s->retain_ns};
+    size_t count = sizeof(numbers) / sizeof(numbers[0]);
+    memcpy(out, numbers, sizeof(numbers));
+    return count;
+}
+
+static bool is_default(const struct read_settings *read)
+{
+    double numbers[NUMBERS];
+    double defaults[NUMBERS];
+    struct read_settings own = {.mesh = mesh_defaults, .scores = score_defaults};
+    size_t count = list_numbers(numbers, read);
+    (void)list_numbers(defaults, &own);
+    for (size_t i = 0; i < count; i++) {
+        if (numbers[i] < defaults[i] || numbers[i] > defaults[i]) {
+            return false;
+        }
+    }
+    return true;
+}
+
 /* The network's own numbers stand in both places. */
 static void the_defaults_of_the_options_are_those_of_mesh_and_scores(void **state)
 {
     (void)state;
     struct read_settings read = settings_with(NULL, NULL);
-    assert_memory_equal(&read.mesh, &mesh_defaults, sizeof(mesh_defaults));
-    assert_memory_equal(&read.scores, &score_defaults, sizeof(score_defaults));
+    assert_true(is_default(&read));
+}
+
+static const char *some_value(const struct option_spec *spec)
+{
+    if (spec->type == OPTION_BOOL) {
+        return "false";
+    }
+    return spec->type == OPTION_SECONDS ? "2s" : "7";
 }
 
 static void every_option_of_the_group_changes_something(void **state)
@@ -40,18 +87,11 @@ static void every_option_of_the_group_changes_something(void **state)
     (void)state;
     size_t changed = 0;
     for (const struct option_spec *spec = options_of_node; spec->name != NULL; spec++) {
-        if (strcmp(spec->group, "Gossip") != 0) {
-            continue;
+        if (strcmp(spec->group, "Gossip") == 0) {
+            struct read_settings read = settings_with(spec->name, some_value(spec));
+            assert_false(is_default(&read));
+            changed++;
         }
-        bool is_time = spec->type == OPTION_SECONDS;
-        const char *text = spec->type == OPTION_BOOL ? "false" : is_time ? "2s" : "7";
-        struct read_settings read = settings_with(spec->name, text);
-        bool differs = memcmp(&read.mesh, &mesh_defaults, sizeof(mesh_defaults)) != 0 ||
-                       memcmp(&read.scores, &score_defaults, sizeof(score_defaults)) != 0;
-        if (!differs) {
-            fail_msg("%s changes nothing", spec->name);
-        }
-        changed++;
     }
     assert_int_equal(changed, 35);
 }
