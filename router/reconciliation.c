@@ -23,6 +23,7 @@ const struct reconciliation_limits reconciliation_defaults = {
         .topic_bytes_max = 1024,
         .ranges_max = 65536,
         .item_set_max = 100,
+        .part_item_set_max = 4,
         .split_parts = 8,
         .differences_max = 100000,
         .work_max = 4000000,
@@ -123,20 +124,22 @@ static void write_our_set(struct step *step, const struct sync_range *range, siz
 }
 
 /* A range as small as it gets, or left as a fingerprint for the next round to look into. */
-static void write_unsplit(
-        struct step *step, const struct sync_range *range, const struct id_summary *ours)
+static void write_unsplit(struct step *step, const struct sync_range *range,
+        const struct id_summary *ours, size_t item_set_max)
 {
     if (ours->count == 0) {
         write_empty_set(step, range);
-    } else if (ours->count <= step->limits->item_set_max &&
-               has_room(step, item_set_bytes(ours->count))) {
+    } else if (ours->count <= item_set_max && has_room(step, item_set_bytes(ours->count))) {
         write_our_set(step, range, ours->count);
     } else {
         sync_payload_fingerprint(&step->writer, &range->to, ours->fingerprint);
     }
 }
 
-/* Parts of equal time, the remainder to the first ones. */
+/*
+ * Parts of equal time, the remainder to the first ones. Of eight parts at least one differs, seldom all
+ * of them: a fingerprint each costs a round more and far fewer bytes than all their ids.
+ */
 static void split(struct step *step, const struct sync_range *range)
 {
     int64_t parts = (int64_t)step->limits->split_parts;
@@ -147,7 +150,7 @@ static void split(struct step *step, const struct sync_range *range)
         part.to.timestamp_ns += span_ns / parts + (i < span_ns % parts ? 1 : 0);
         struct id_summary ours;
         sync_view_summarise(step->view, &part, &ours);
-        write_unsplit(step, &part, &ours);
+        write_unsplit(step, &part, &ours, step->limits->part_item_set_max);
     }
 }
 
@@ -181,7 +184,7 @@ static void compare_fingerprints(struct step *step, const struct sync_payload_ra
     if (memcmp(ours.fingerprint, theirs->fingerprint, ID_HASH_BYTES) == 0) {
         sync_payload_skip(&step->writer, &range->to);
     } else if (ours.count <= step->limits->item_set_max) {
-        write_unsplit(step, range, &ours);
+        write_unsplit(step, range, &ours, step->limits->item_set_max);
     } else if (span_ns < (int64_t)step->limits->split_parts) {
         write_indivisible(step, range, &ours);
     } else if (has_room(step, step->limits->split_parts * FINGERPRINT_RANGE_BYTES)) {

@@ -25,6 +25,7 @@ struct reconciliation_limits {
     size_t topic_bytes_max;    /* 1,024 */
     size_t ranges_max;         /* 65,536 in a payload */
     size_t item_set_max;       /* 100 ids: a larger differing range is split */
+    size_t part_item_set_max;  /* 4 ids: a larger part of a split range is a fingerprint at first */
     size_t split_parts;        /* 8 */
     size_t differences_max;    /* 100,000 ids in each direction an answer */
     uint64_t work_max;         /* 4,000,000 ids looked at one by one an answer */

@@ -33,6 +33,7 @@
 
 enum {
     STORE_SYNC_GRACE_MS = 5 * 60 * 1000, /* the reference's sender may be busy with others first */
+    STORE_SYNC_QUIET_MS = 5 * 1000, /* what has not come for so long is not waited for any more */
     STORE_SYNC_STEP_TIMEOUT_MS = 30 * 1000, /* for each payload, and for a peer to take messages */
     STORE_SYNC_RETRY_MS = 5 * 1000 /* after a session that failed, if the interval is longer */
 };

@@ -61,8 +61,11 @@ struct sync_peer {
     bool is_gone;
     struct sync_candidate *candidate; /* NULL: it did not say that it speaks reconciliation */
     size_t session_count;
-    uint64_t grace_end_ms; /* transfers are taken until then */
-    size_t incoming_left;  /* and so many messages */
+    uint64_t grace_end_ms;  /* transfers are taken until then */
+    size_t incoming_left;   /* and so many messages */
+    size_t awaited;         /* of those that it was found to have, not here yet */
+    size_t receiving_count; /* transfer streams of the peer */
+    uint64_t last_incoming_ms;
     struct sync_outgoing outgoing;
 };
 

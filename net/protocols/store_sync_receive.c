@@ -73,6 +73,8 @@ static enum status on_opened(struct stream *stream)
     }
     receiving->peer = peer;
     receiving->stream = stream;
+    peer->receiving_count++;
+    peer->last_incoming_ms = store_sync_now_ms();
     store_sync_ref_peer(peer);
     start_reading(receiving);
     stream_set_context(stream, receiving);
@@ -139,6 +141,8 @@ static void take_message(struct sync_receiving *receiving)
     enum status status = STATUS_LIMIT_REACHED;
     if (peer->incoming_left > 0) {
         peer->incoming_left--;
+        peer->awaited -= peer->awaited > 0;
+        peer->last_incoming_ms = store_sync_now_ms();
         status = post(receiving);
     } else {
         metrics_add(METRIC_SYNC_REFUSED_OVER_LIMIT, 1);
@@ -195,6 +199,7 @@ static void on_closed(struct stream *stream, enum status reason)
     if (receiving->frame != NULL) {
         frame_unref(receiving->frame);
     }
+    receiving->peer->receiving_count--;
     store_sync_unref_peer(receiving->peer);
     memory_free(receiving);
 }

@@ -225,6 +225,8 @@ static void take_differences(struct sync_session *session)
     session->they_lack += answer->they_lack.count;
     session->we_lack += answer->we_lack.count;
     session->ids_left = less(session->ids_left, larger);
+    session->peer->awaited += answer->we_lack.count;
+    session->peer->last_incoming_ms = store_sync_now_ms();
     metrics_add(METRIC_SYNC_THEY_LACK, answer->they_lack.count);
     metrics_add(METRIC_SYNC_WE_LACK, answer->we_lack.count);
     metrics_add(METRIC_SYNC_INCOMPLETE, answer->is_incomplete);
@@ -304,6 +306,7 @@ static enum status join_peer(struct sync_session *session, struct stream *stream
     store_sync_ref_peer(session->peer);
     session->peer->session_count++;
     session->peer->incoming_left = sync->options.session_ids_max;
+    session->peer->awaited = 0;
     stream_set_timeout(stream, STORE_SYNC_STEP_TIMEOUT_MS);
     return STATUS_OK;
 }
@@ -390,10 +393,28 @@ static const struct stream_events ours = {
         .closed = on_closed,
 };
 
+/* A session now would find the same differences once more. */
+static bool is_busy_with(const struct sync_peer *peer)
+{
+    bool is_sending = peer->outgoing.stream != NULL || peer->outgoing.queued > 0;
+    bool is_receiving = peer->awaited > 0 || peer->receiving_count > 0;
+    return peer->session_count > 0 || is_sending ||
+           (is_receiving && store_sync_now_ms() - peer->last_incoming_ms < STORE_SYNC_QUIET_MS);
+}
+
 void store_sync_begin_session(void *context, struct connection *connection)
 {
     static const char *const protocols[] = {RECONCILIATION_PROTOCOL_ID};
     struct store_sync *sync = context;
+    struct sync_peer *peer = NULL;
+    if (connection != NULL) {
+        uint64_t id = connection_id(connection);
+        peer = store_sync_find_peer(store_sync_shard_of(sync, id), id);
+    }
+    if (peer != NULL && is_busy_with(peer)) {
+        store_sync_session_over(sync, STATUS_BUSY);
+        return;
+    }
     struct sync_session *session = connection == NULL ? NULL : make_session(sync, true);
     if (session == NULL) {
         store_sync_session_over(sync, connection == NULL ? STATUS_CLOSED : STATUS_NO_MEMORY);

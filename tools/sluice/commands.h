@@ -23,6 +23,7 @@ int command_replay(int argc, char **argv);
 int command_archive(int argc, char **argv);
 int command_query(int argc, char **argv);
 int command_history(int argc, char **argv);
+int command_sync(int argc, char **argv);
 int command_publish(int argc, char **argv);
 int command_subscribe(int argc, char **argv);
 int command_config(int argc, char **argv);

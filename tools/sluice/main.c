@@ -14,6 +14,7 @@ const struct command command_table[] = {
         {"archive", "backup|verify|import: care of an archive's files", command_archive},
         {"query", "ask an archive for messages", command_query},
         {"history", "ask a node for stored messages", command_history},
+        {"sync", "bring an archive together with that of a node", command_sync},
         {"publish", "have a node publish messages", command_publish},
         {"subscribe", "print messages as a node pushes them", command_subscribe},
         {"key", "new|show: make a key file, or print the peer id of one", command_key},
