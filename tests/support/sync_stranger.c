@@ -299,13 +299,18 @@ uint8_t *sync_wire_number(uint8_t *to, uint64_t number)
     return to;
 }
 
+/* Its length, then the bytes. */
+static uint8_t *write_bytes(uint8_t *to, struct span bytes)
+{
+    to = sync_wire_number(to, bytes.length);
+    memcpy(to, bytes.bytes, bytes.length);
+    return to + bytes.length;
+}
+
 uint8_t *sync_wire_begin(uint8_t *to, const char *topic, int64_t from_ns)
 {
-    size_t length = strlen(topic);
     *to++ = 1;
-    to = sync_wire_number(to, length);
-    memcpy(to, topic, length);
-    to += length;
+    to = write_bytes(to, span_of_text(topic));
     *to++ = 0;
     return sync_wire_number(to, (uint64_t)from_ns);
 }
@@ -320,13 +325,8 @@ uint8_t *sync_wire_fingerprint(uint8_t *to, uint64_t after_ns, uint8_t fill)
 
 uint8_t *sync_wire_transfer(uint8_t *to, const char *topic, struct span message)
 {
-    size_t length = strlen(topic);
     *to++ = 1 << 3 | 2;
-    to = sync_wire_number(to, length);
-    memcpy(to, topic, length);
-    to += length;
+    to = write_bytes(to, span_of_text(topic));
     *to++ = 2 << 3 | 2;
-    to = sync_wire_number(to, message.length);
-    memcpy(to, message.bytes, message.length);
-    return to + message.length;
+    return write_bytes(to, message);
 }

@@ -111,7 +111,7 @@ static void a_session_without_end_is_ended(void **state)
     (void)state;
     uint8_t payload[256];
     sync_stranger_open_session(&stranger);
-    for (uint8_t i = 0; i < ROUNDS_MAX + 4; i++) {
+    for (unsigned i = 0; i < ROUNDS_MAX + 4; i++) {
         size_t length = wrong_fingerprint(payload, (uint8_t)(i + 1));
         sync_stranger_say(&stranger.session, span_of(payload, length));
         if (sync_stranger_hear(&stranger.session, 1) == 0) {
