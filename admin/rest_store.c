@@ -79,6 +79,10 @@ static void send_failure(struct store_request *store, enum status status, const 
         rest_answer_send_text(
                 answer, HTTP_INTERNAL_ERROR, "No history response received (timeout)");
         return;
+    case STATUS_NOT_FOUND:
+        rest_answer_send_text(
+                answer, HTTP_PRECONDITION_FAILED, "No suitable service peer & no discovery method");
+        return;
     case STATUS_UNREACHABLE:
     case STATUS_NO_COMMON_PROTOCOL:
         rest_answer_send_text(answer, HTTP_INTERNAL_ERROR,

@@ -66,9 +66,13 @@ static enum status open_server(
     return explain(error, status, server.address);
 }
 
-static enum status copy_content_topics(struct rest *rest, const struct options *options)
+static enum status copy_texts(struct rest *rest, const struct options *options)
 {
     size_t count = options_list_count(options, "content-topic");
+    const char *store_node = options_text(options, "storenode");
+    if (store_node[0] != '\0' && (rest->store_node = strdup(store_node)) == NULL) {
+        return STATUS_NO_MEMORY;
+    }
     rest->content_topics = calloc(count + 1, sizeof(*rest->content_topics));
     if (rest->content_topics == NULL) {
         return STATUS_NO_MEMORY;
@@ -139,7 +143,7 @@ enum status rest_create(struct rest **out, struct node *node, const struct optio
     rest->enr_sequence = (uint64_t)(clock_wall_ns() / NANOSECONDS_PER_MILLISECOND);
     enum status status = inbox_create(&rest->jobs);
     if (status == STATUS_OK) {
-        status = copy_content_topics(rest, options);
+        status = copy_texts(rest, options);
     }
     if (status == STATUS_OK) {
         status = open_server(rest, options, error);
@@ -178,6 +182,7 @@ void rest_destroy(struct rest **rest_pointer)
         free(rest->content_topics[i]);
     }
     free(rest->content_topics);
+    free(rest->store_node);
     free(rest);
     *rest_pointer = NULL;
 }

@@ -24,6 +24,7 @@ struct rest {
     size_t message_bytes_max;
     uint16_t cluster;
     uint16_t shard_count;
+    char *store_node;      /* --storenode; NULL: any peer that has a store */
     char **content_topics; /* that the options name */
     size_t content_topic_count;
 
@@ -45,6 +46,9 @@ uint8_t rest_capabilities(const struct options *options);
 
 /* node/rest_query.c */
 enum status rest_query(void *context, struct rest_store_call *call);
+
+/* node/rest_peer_query.c */
+enum status rest_query_peer(struct rest *rest, struct rest_store_call *call);
 
 /* node/rest_peers.c */
 enum status rest_list_peers(void *context, rest_peers_listed *done, void *done_context);

@@ -44,5 +44,5 @@ enum status rest_query(void *context, struct rest_store_call *call)
     if (call->peer == NULL && rest->node->archive != NULL && rest->node->query_jobs != NULL) {
         return ask_own(rest, call);
     }
-    return STATUS_NOT_FOUND;
+    return rest_query_peer(rest, call);
 }
