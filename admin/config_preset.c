@@ -136,9 +136,11 @@ static enum status apply_entry_nodes(
     return status;
 }
 
-/* In the reference the numbers of two clusters bring a preset along. */
-static enum status judge_cluster(
-        const struct options *options, const struct config_reporter *reporter)
+/*
+ * In the reference the numbers of two clusters bring a preset along. Here the second brings what is a
+ * fact of its network, in which shard a content topic is; whom to dial is left to the operator.
+ */
+static enum status judge_cluster(struct options *options, const struct config_reporter *reporter)
 {
     uint64_t cluster = options_number(options, "cluster-id");
     if (cluster == 1 && options_flag(options, "network")) {
@@ -150,7 +152,13 @@ static enum status judge_cluster(
     }
     if (cluster == 2 && options_text(options, "preset")[0] == '\0') {
         config_report(reporter, CONFIG_NOTE,
-                "--cluster-id=2 brings no preset along; the reference applies logos.dev");
+                "--cluster-id=2 brings the shards of logos.dev along, but not its entry nodes, "
+                "which "
+                "the reference dials: say --preset=logos.dev for them");
+        if (!options_is_set(options, "num-shards-in-network")) {
+            return fill_in(
+                    options, "num-shards-in-network", find_preset("logos.dev")->shards, reporter);
+        }
     }
     return STATUS_OK;
 }

@@ -61,8 +61,10 @@ static void end_legacy_push(void *context, const struct rest_push_outcome *outco
     } else if (strcmp(outcome->description, no_peer) == 0) {
         rest_answer_send_text(answer, HTTP_UNAVAILABLE, "%s", no_peer);
     } else {
-        rest_answer_send_text(answer, HTTP_UNAVAILABLE, "Failed to request a message push: %s",
-                outcome->description);
+        /* The legacy protocol has no such code: it is the peer that was not reached. */
+        bool is_unreached = outcome->code == CODE_NO_RELAY_PEERS;
+        rest_answer_send_text(answer, HTTP_UNAVAILABLE, "Failed to request a message push: %s%s",
+                is_unreached ? "dial_failure: " : "", outcome->description);
     }
 }
 
@@ -92,7 +94,7 @@ static void end_published(struct rest_answer *answer, bool is_legacy, enum rest_
                 .description = ""};
         end_of(is_legacy)(answer, &outcome);
     } else if (verdict == REST_ACCEPTED || (verdict == REST_DUPLICATE && is_legacy)) {
-        end_with(answer, is_legacy, CODE_NO_RELAY_PEERS,
+        end_with(answer, is_legacy, is_legacy ? (uint32_t)HTTP_UNAVAILABLE : CODE_NO_RELAY_PEERS,
                 is_legacy ? "not_published_to_any_peer" : "No peers for topic, skipping publish");
     } else {
         bool is_large = reason == LEDGER_INTAKE_TOO_LARGE;

@@ -2,6 +2,7 @@
 #include "net/protocols/lightpush.h"
 
 #include <assert.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -26,6 +27,7 @@ struct entrance {
 
 struct lightpush {
     struct lightpush_options options;
+    char too_large[64]; /* what is said of a message that is */
     struct exchange_memory memory;
     struct exchange_jobs jobs;
     struct entrance v3;
@@ -94,12 +96,21 @@ static void count_answer(enum service_code code)
     }
 }
 
+/* The legacy protocol has no codes: its clients tell by these words that nobody got the message. */
+static const char *description_for(enum lightpush_version version, const struct fault *outcome)
+{
+    bool is_unheard =
+            outcome->code == SERVICE_NO_RELAY_PEERS || outcome->code == SERVICE_UNSUPPORTED_TOPIC;
+    return version == LIGHTPUSH_LEGACY && is_unheard ? "not_published_to_any_peer"
+                                                     : outcome->description;
+}
+
 static void answer(struct exchange *exchange, enum lightpush_version version,
         struct span request_id, const struct fault *outcome, const uint32_t *relay_peer_count)
 {
     uint8_t message[LIGHTPUSH_ANSWER_MAX];
     struct lightpush_answer content = {.request_id = request_id,
-            .description = span_of_text(outcome->description),
+            .description = span_of_text(description_for(version, outcome)),
             .code = (uint32_t)outcome->code,
             .has_relay_peer_count = relay_peer_count != NULL};
     if (relay_peer_count != NULL) {
@@ -223,7 +234,7 @@ static struct fault check_request(const struct lightpush *lightpush,
         return (struct fault){SERVICE_BAD_REQUEST, "message is missing"};
     }
     if (request->message.length > lightpush->options.message_bytes_max) {
-        return fault_of(LEDGER_INTAKE_TOO_LARGE);
+        return (struct fault){SERVICE_TOO_LARGE, lightpush->too_large};
     }
     return (struct fault){0};
 }
@@ -325,7 +336,7 @@ static void on_declined(
 {
     const struct entrance *entrance = context;
     struct lightpush_request request;
-    struct fault fault = fault_of(LEDGER_INTAKE_TOO_LARGE);
+    struct fault fault = {SERVICE_TOO_LARGE, entrance->lightpush->too_large};
     /* What is cut is not complete; what was read before the cut is all that is wanted. */
     enum status status = lightpush_request_read(&request, beginning, entrance->version);
     (void)status;
@@ -375,6 +386,8 @@ enum status lightpush_create(struct lightpush **out, const struct lightpush_opti
         return STATUS_NO_MEMORY;
     }
     lightpush->options = *options;
+    snprintf(lightpush->too_large, sizeof(lightpush->too_large),
+            "Message size exceeded maximum of %zu bytes", options->message_bytes_max);
     lightpush->jobs.connection_max = options->connection_pushes_max;
     lightpush->jobs.max = options->pushes_max;
     lightpush->memory = (struct exchange_memory){.create = create_frame,

@@ -320,7 +320,7 @@ static void what_is_too_large_is_said_to_be_and_the_connection_stays(void **stat
         assert_non_null(answer);
         assert_string_equal(answer->request_id, id);
         assert_false(answer->response->is_success);
-        assert_string_equal(answer->response->info, "message is too large");
+        assert_string_equal(answer->response->info, "Message size exceeded maximum of 1000 bytes");
         wire__legacy_lightpush_rpc__free_unpacked(answer, NULL);
     }
     assert_int_equal(service.taken, 0);
