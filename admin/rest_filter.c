@@ -195,6 +195,13 @@ static void get_subscription(void *context, struct http_request *request)
     ask(context, request, call);
 }
 
+/* As the services say it of a request without an id. */
+static void refuse_without_id(void *context, struct http_request *request)
+{
+    (void)context;
+    respond_result(request, HTTP_BAD_REQUEST, "", "BAD_REQUEST: bad request id");
+}
+
 static void respond_messages(
         struct rest_api *api, struct http_request *request, const char *content_topic)
 {
@@ -226,6 +233,7 @@ const struct http_route rest_filter_routes[] = {
         {HTTP_POST, "/filter/v2/subscriptions", post_subscriptions},
         {HTTP_PUT, "/filter/v2/subscriptions", post_subscriptions},
         {HTTP_DELETE, "/filter/v2/subscriptions", delete_subscriptions},
+        {HTTP_GET, "/filter/v2/subscriptions", refuse_without_id},
         {HTTP_GET, "/filter/v2/subscriptions/{requestId}", get_subscription},
         {HTTP_GET, "/filter/v2/messages/{contentTopic}", get_messages},
 };

@@ -25,6 +25,8 @@ struct entrance {
     struct exchange_server server;
 };
 
+static const char seen_before[] = "message was seen before";
+
 struct lightpush {
     struct lightpush_options options;
     char too_large[64]; /* what is said of a message that is */
@@ -99,8 +101,9 @@ static void count_answer(enum service_code code)
 /* The legacy protocol has no codes: its clients tell by these words that nobody got the message. */
 static const char *description_for(enum lightpush_version version, const struct fault *outcome)
 {
-    bool is_unheard =
-            outcome->code == SERVICE_NO_RELAY_PEERS || outcome->code == SERVICE_UNSUPPORTED_TOPIC;
+    bool is_unheard = outcome->code == SERVICE_NO_RELAY_PEERS ||
+                      outcome->code == SERVICE_UNSUPPORTED_TOPIC ||
+                      outcome->description == seen_before;
     return version == LIGHTPUSH_LEGACY && is_unheard ? "not_published_to_any_peer"
                                                      : outcome->description;
 }
@@ -137,7 +140,7 @@ static struct fault fault_of(enum metric reason)
 {
     switch ((int)reason) {
     case LEDGER_INTAKE_DUPLICATE:
-        return (struct fault){SERVICE_INVALID_MESSAGE, "message was seen before"};
+        return (struct fault){SERVICE_INVALID_MESSAGE, seen_before};
     case LEDGER_INTAKE_NOT_DECODABLE:
         return (struct fault){SERVICE_INVALID_MESSAGE, "message is malformed"};
     case LEDGER_INTAKE_PAYLOAD_MISSING:
@@ -147,7 +150,8 @@ static struct fault fault_of(enum metric reason)
     case LEDGER_INTAKE_CONTENT_TOPIC_NOT_UTF8:
         return (struct fault){SERVICE_INVALID_MESSAGE, "content topic is not UTF-8"};
     case LEDGER_INTAKE_META_TOO_LONG:
-        return (struct fault){SERVICE_INVALID_MESSAGE, status_text(STATUS_META_TOO_LONG)};
+        return (struct fault){
+                SERVICE_INVALID_MESSAGE, "invalid length for Meta field: longer than 64 bytes"};
     case LEDGER_INTAKE_NOT_SIGNED:
         return (struct fault){SERVICE_INVALID_MESSAGE, "message has not the shard's signature"};
     case LEDGER_INTAKE_TIMESTAMP_OUT_OF_RANGE:
