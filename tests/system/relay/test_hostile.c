@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
 #include "codec/varint.h"
+#include "hash/sha256.h"
 #include "net/protocols/relay.h"
 #include "node/network.h"
 #include "tests/support/cmocka.h"
@@ -167,12 +169,163 @@ static void one_peer_cannot_fill_the_frame_budget_and_loses_nothing(void **state
     live_node_stop(&live);
 }
 
+static void check_honest_again(struct live_node *live)
+{
+    struct stranger honest;
+    stranger_start(&honest, &plain, live->address);
+    stranger_subscribe(&honest, LIVE_NODE_TOPIC);
+    wait_for_way(live, &honest);
+    stranger_stop(&honest);
+}
+
+#define TEXT(bytes)                                                                                \
+    {                                                                                              \
+        (const uint8_t *)(bytes), sizeof(bytes) - 1                                                \
+    }
+
+/* One of each kind of control entry: cut short, of a wrong type, or a group. */
+static void malformed_control_of_every_kind_ends_its_peer_and_nobody_else(void **state)
+{
+    (void)state;
+    static const struct span malformed[] = {
+            TEXT("\x1a\x03\x0a\x05\x0a"),             /* IHAVE that is longer than the control */
+            TEXT("\x1a\x04\x0a\x02\x12\x05"),         /* its id is longer than the IHAVE */
+            TEXT("\x1a\x04\x12\x02\x0a\x7f"),         /* IWANT, likewise */
+            TEXT("\x1a\x04\x1a\x02\x0a\x09"),         /* GRAFT: its topic */
+            TEXT("\x1a\x04\x22\x02\x0a\x09"),         /* PRUNE: its topic */
+            TEXT("\x1a\x05\x22\x03\x18\xff\xff"),     /* PRUNE: a backoff without end */
+            TEXT("\x1a\x06\x22\x04\x12\x02\x0a\x09"), /* PRUNE: a peer */
+            TEXT("\x1a\x04\x2a\x02\x0a\x09"),         /* IDONTWANT: its id */
+            TEXT("\x0a\x02\x12\x09"),                 /* SUBSCRIBE: its topic */
+            TEXT("\x1a\x02\x0b\x0c"),                 /* a group where IHAVE stands */
+            TEXT("\x1a\x02\x00\x00"),                 /* field number 0 */
+    };
+    struct live_node live;
+    live_node_start(&live, NULL);
+    for (size_t i = 0; i < sizeof(malformed) / sizeof(malformed[0]); i++) {
+        struct stranger hostile;
+        stranger_start(&hostile, &plain, live.address);
+        say_many(&hostile, &malformed[i], 1, 1);
+        stranger_wait_disconnected(&hostile);
+        stranger_stop(&hostile);
+        live_node_wait_metric(&live, METRIC_RELAY_FRAMES_MALFORMED, i + 1);
+    }
+    check_honest_again(&live);
+    live_node_stop(&live);
+}
+
+/* Well-formed, and of no use: topics of nobody, ids of any length, numbers of any size. */
+static void odd_control_is_passed_over(void **state)
+{
+    (void)state;
+    static const struct span odd[] = {
+            TEXT("\x1a\x00"),                     /* control without anything */
+            TEXT("\x1a\x02\x0a\x00"),             /* IHAVE without topic and ids */
+            TEXT("\x1a\x04\x12\x02\x0a\x00"),     /* IWANT of an empty id */
+            TEXT("\x1a\x05\x1a\x03\x0a\x01\xff"), /* GRAFT: a topic that is not UTF-8 */
+            TEXT("\x1a\x04\x1a\x02\x0a\x00"),     /* and one without name */
+            TEXT("\x1a\x1e\x22\x1c\x0a" TOPIC_FIELD
+                 "\x18\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01"), /* PRUNE for 2^64 - 1 seconds */
+            TEXT("\x1a\x06\x2a\x04\x0a\x02xx"),                   /* IDONTWANT of two bytes */
+            TEXT("\x1a\x04\x32\x02\x0a\x00"), /* a control entry of the future */
+            TEXT("\x0a\x02\x08\x01"),         /* SUBSCRIBE to nothing */
+    };
+    struct stranger stranger;
+    struct live_node live;
+    live_node_start(&live, NULL);
+    stranger_start(&stranger, &plain, live.address);
+    for (size_t i = 0; i < sizeof(odd) / sizeof(odd[0]); i++) {
+        say_many(&stranger, &odd[i], 1, 3);
+    }
+    stranger_subscribe(&stranger, LIVE_NODE_TOPIC);
+    wait_for_way(&live, &stranger);
+    assert_true(stranger_is_connected(&stranger));
+    assert_int_equal(live_node_metric(&live, METRIC_RELAY_FRAMES_MALFORMED), 0);
+    stranger_stop(&stranger);
+    live_node_stop(&live);
+}
+
+static void say_topics(struct stranger *stranger, unsigned first, unsigned count)
+{
+    static const char before[] = "\x0a\x0c\x08\x01\x12\x08";
+    char *entries = malloc((size_t)count * 16);
+    assert_non_null(entries);
+    for (unsigned i = 0; i < count; i++) {
+        char name[9];
+        snprintf(name, sizeof(name), "%08x", first + i);
+        memcpy(entries + (size_t)i * 14, before, sizeof(before) - 1);
+        memcpy(entries + (size_t)i * 14 + sizeof(before) - 1, name, 8);
+    }
+    struct span all = span_of((const uint8_t *)entries, (size_t)count * 14);
+    say_many(stranger, &all, 1, 1);
+    free(entries);
+}
+
+static void topics_without_end_are_bounded_and_go_with_their_peer(void **state)
+{
+    (void)state;
+    enum {
+        RPCS = 50,
+        TOPICS = 1000
+    };
+    struct stranger hostile;
+    struct live_node live;
+    live_node_start(&live, NULL);
+    stranger_start(&hostile, &plain, live.address);
+    for (unsigned i = 0; i < RPCS; i++) {
+        say_topics(&hostile, i * TOPICS, TOPICS);
+    }
+    live_node_wait_metric(&live, METRIC_RELAY_TOPICS_OVER_CAP, RPCS * TOPICS - 1024);
+    assert_true(stranger_is_connected(&hostile));
+    assert_int_equal(live_node_metric(&live, METRIC_RELAY_EVENTS_OVER_SHARE), 0);
+    check_honest_again(&live);
+    stranger_stop(&hostile);
+    live_node_wait_metric(
+            &live, METRIC_RELAY_PEERS_LEFT, live_node_metric(&live, METRIC_RELAY_PEERS_JOINED));
+    live_node_stop(&live);
+}
+
+/* C8 of the field reports. */
+static void a_storm_of_requests_for_one_message_gets_three_copies(void **state)
+{
+    (void)state;
+    static uint8_t message[MESSAGE + 128];
+    uint8_t id[SHA256_BYTES];
+    uint8_t entry[6 + SHA256_BYTES] = {0x1a, 0x24, 0x12, 0x22, 0x0a, 0x20};
+    struct stranger hostile;
+    struct live_node live;
+    live_node_start(&live, NULL);
+    stranger_start(&hostile, &plain, live.address);
+    live_node_wait_metric(&live, METRIC_RELAY_PEERS_JOINED, 1);
+    /* It is not subscribed, so it gets nothing by itself. */
+    struct span bytes = span_of(message, live_message(message, 1, MESSAGE));
+    sha256(id, (struct sha256_pieces){&bytes, 1});
+    memcpy(entry + 6, id, sizeof(id));
+    live_node_publish(&live, bytes);
+    live_node_wait(&live, 1);
+    struct span request = span_of(entry, sizeof(entry));
+    for (size_t i = 0; i < 1000; i++) {
+        say_many(&hostile, &request, 1, 1);
+    }
+    live_node_wait_metric(&live, METRIC_RELAY_IWANT_IN, 1000);
+    live_node_wait_metric(&live, (enum metric)LEDGER_RELAY_OUT_DELIVERED, 3);
+    stranger_wait_received(&hostile, (size_t)3 * MESSAGE);
+    check_honest_again(&live);
+    assert_true(stranger_received(&hostile) < (size_t)4 * MESSAGE);
+    stranger_stop(&hostile);
+    live_node_stop(&live);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
             cmocka_unit_test(a_flood_of_control_entries_by_one_peer_does_not_silence_another),
             cmocka_unit_test(a_subscription_that_was_lost_in_a_flood_is_made_good),
             cmocka_unit_test(one_peer_cannot_fill_the_frame_budget_and_loses_nothing),
+            cmocka_unit_test(malformed_control_of_every_kind_ends_its_peer_and_nobody_else),
+            cmocka_unit_test(odd_control_is_passed_over),
+            cmocka_unit_test(topics_without_end_are_bounded_and_go_with_their_peer),
+            cmocka_unit_test(a_storm_of_requests_for_one_message_gets_three_copies),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
