@@ -7,7 +7,8 @@
 enum {
     MIN_STEP_ROWS = 16,
     FIRST_STEP_ROWS = 64,
-    MAX_STEP_ROWS = 4096
+    MAX_STEP_ROWS = 4096,
+    PACE = 4 /* rows a step takes for each that was stored since the last one */
 };
 
 static const uint64_t look_every_ns = NANOSECONDS_PER_SECOND;
@@ -33,8 +34,9 @@ uint64_t retention_due_ns(const struct retention *retention)
     return retention->due_ns;
 }
 
-void retention_note_batch(struct retention *retention, uint64_t monotonic_ns)
+void retention_note_batch(struct retention *retention, size_t count, uint64_t monotonic_ns)
 {
+    retention->put_rows += count;
     bool is_bounded = retention->policy.max_count != 0 || retention->policy.max_bytes != 0;
     if (is_bounded && retention->due_ns > monotonic_ns &&
             retention->due_ns - monotonic_ns > RETENTION_STEP_NS * 20) {
@@ -83,7 +85,7 @@ static void choose_next(struct retention *retention, const struct archive_prune_
     uint64_t taken = now - began_ns;
     if (taken > 2 * RETENTION_STEP_NS && retention->step_rows > MIN_STEP_ROWS) {
         retention->step_rows /= 2;
-    } else if (taken < RETENTION_STEP_NS / 2 && result->removed == retention->step_rows &&
+    } else if (taken < RETENTION_STEP_NS / 2 && result->removed >= retention->step_rows &&
                retention->step_rows < MAX_STEP_ROWS) {
         retention->step_rows *= 2;
     }
@@ -102,7 +104,11 @@ enum status retention_step(struct retention *retention, bool are_inserts_waiting
     limits.oldest_ns = retention_oldest_ns(retention, now);
     limits.max_count = policy->max_count != 0 ? policy->max_count : limits.max_count;
     limits.max_size_bytes = policy->max_bytes != 0 ? policy->max_bytes : limits.max_size_bytes;
-    enum status status = archive_prune(retention->archive, &limits, retention->step_rows, &result);
+    size_t pace = PACE * retention->put_rows;
+    pace = pace < MAX_STEP_ROWS ? pace : MAX_STEP_ROWS;
+    size_t rows = retention->step_rows > pace ? retention->step_rows : pace;
+    enum status status = archive_prune(retention->archive, &limits, rows, &result);
+    retention->put_rows = 0;
     *removed = result.removed;
     if (status != STATUS_OK) {
         result.has_more = false;

@@ -6,9 +6,11 @@
  *
  * It runs on the archive thread, between batches: an SQLite database has one writer, so a thread of its
  * own would have inserts wait for its transactions, by a lock that nobody can bound, instead of the
- * other way round. A step removes as many rows as lately took about RETENTION_STEP_NS; while inserts
- * wait, a step is followed by a pause as long as itself. Files are removed one at a time and the index
- * shrinks by a few pages, so giving disk space back holds up nobody either.
+ * other way round. A step removes as many rows as lately took about RETENTION_STEP_NS, but four times
+ * as many as were stored since the last one, or it would never catch up: that takes about as long as
+ * storing them did. While inserts wait, a step is followed by a pause as long as itself. Files are
+ * removed one at a time and the index shrinks by a few pages, so giving disk space back holds up
+ * nobody either.
  *
  * Number and size are looked at after every batch, age once a second; queries show nothing older
  * than the policy allows, whether it was removed already or not (archive_options.max_age_ns).
@@ -42,6 +44,7 @@ struct retention {
     uint64_t doubted_since_ns;  /* monotonic; 0: it is believed */
     uint64_t due_ns;            /* monotonic time of the next step */
     size_t step_rows;
+    size_t put_rows; /* stored since the last step */
 };
 
 /* archive NULL or a policy that keeps all: there is never anything to do. */
@@ -51,8 +54,8 @@ void retention_init(struct retention *retention, struct archive *BORROWED archiv
 /* Monotonic time at which it wants to run; UINT64_MAX: never. */
 uint64_t retention_due_ns(const struct retention *retention);
 
-/* A batch was stored: there may be too many now. */
-void retention_note_batch(struct retention *retention, uint64_t monotonic_ns);
+/* A batch of count messages was stored: there may be too many now. */
+void retention_note_batch(struct retention *retention, size_t count, uint64_t monotonic_ns);
 
 /*
  * One step; returns how many messages went. are_inserts_waiting: others need the thread. What the

@@ -348,7 +348,7 @@ static size_t archive_turn(void *context)
         worker_block_begin();
         refresh_extent(stage, false);
         worker_block_end();
-        retention_note_batch(&stage->retention, clock_monotonic_ns());
+        retention_note_batch(&stage->retention, stored, clock_monotonic_ns());
     }
     /* No work in the sense of a turn: a stop waits for what is stored, not for what is removed. */
     retain(stage, !is_paused && archive_stage_held(stage) > 0);

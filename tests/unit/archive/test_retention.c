@@ -125,7 +125,7 @@ static void keeps_exactly_as_many_as_the_capacity_says(void **state)
         retention_init(&retention, fixture.archive, &policy, retention_now());
         for (unsigned i = 0; i < 200; i++) {
             put(&fixture, i, 1000 + i);
-            retention_note_batch(&retention, clock_monotonic_ns());
+            retention_note_batch(&retention, 1, clock_monotonic_ns());
             assert_true(retention_due_ns(&retention) <= clock_monotonic_ns());
             assert_int_equal(retain(&retention), i < 50 ? 0 : 1);
             assert_int_equal(totals_of(&fixture).count, i < 50 ? i + 1 : 50);
@@ -133,6 +133,27 @@ static void keeps_exactly_as_many_as_the_capacity_says(void **state)
         assert_true(totals_of(&fixture).oldest_ns == 1000 + 150);
         fixture_close(&fixture);
     }
+}
+
+static void a_step_removes_four_for_each_that_was_stored_meanwhile(void **state)
+{
+    (void)state;
+    struct fixture_archive fixture;
+    struct retention retention;
+    struct retention_policy policy = policy_of("capacity:10");
+    size_t removed = 0;
+    fixture_open(&fixture, "memory", NULL);
+    for (unsigned i = 0; i < 300; i++) {
+        put(&fixture, i, 1000 + i);
+    }
+    retention_init(&retention, fixture.archive, &policy, retention_now());
+    retention.step_rows = 1;
+    retention_note_batch(&retention, 50, clock_monotonic_ns());
+    assert_int_equal(retention_step(&retention, true, &removed), STATUS_OK);
+    assert_int_equal(removed, 200);
+    assert_int_equal(retention_step(&retention, true, &removed), STATUS_OK);
+    assert_true(removed >= 1 && removed < 90);
+    fixture_close(&fixture);
 }
 
 static void removes_what_is_older_than_the_policy_says_and_nothing_else(void **state)
@@ -199,7 +220,7 @@ static void keeps_segments_and_index_below_the_size(void **state)
         /* Times come in no order, so that what goes is spread over all segments. */
         put(&fixture, i, 1000 + (int64_t)(i * 7919U % 4001U) + (int64_t)i);
         if (i % 20 == 19) {
-            retention_note_batch(&retention, clock_monotonic_ns());
+            retention_note_batch(&retention, 1, clock_monotonic_ns());
             retain(&retention);
             uint64_t size = totals_of(&fixture).size_bytes;
             assert_true(size <= 1 << 20);
@@ -244,7 +265,7 @@ static void has_nothing_to_do_without_a_policy(void **state)
     fixture_open(&fixture, "memory", NULL);
     retention_init(&retention, fixture.archive, &policy, retention_now());
     assert_true(retention_due_ns(&retention) == UINT64_MAX);
-    retention_note_batch(&retention, clock_monotonic_ns());
+    retention_note_batch(&retention, 1, clock_monotonic_ns());
     assert_true(retention_due_ns(&retention) == UINT64_MAX);
     fixture_close(&fixture);
 }
@@ -283,6 +304,7 @@ int main(void)
             cmocka_unit_test(reads_the_policies_of_the_reference),
             cmocka_unit_test(refuses_what_is_contradictory_or_no_policy_and_says_why),
             cmocka_unit_test(keeps_exactly_as_many_as_the_capacity_says),
+            cmocka_unit_test(a_step_removes_four_for_each_that_was_stored_meanwhile),
             cmocka_unit_test(removes_what_is_older_than_the_policy_says_and_nothing_else),
             cmocka_unit_test(shows_nothing_that_is_too_old_even_before_it_is_removed),
             cmocka_unit_test(keeps_segments_and_index_below_the_size),
