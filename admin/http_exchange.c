@@ -7,6 +7,7 @@
 
 #include "admin/http_private.h"
 #include "base/log.h"
+#include "base/metrics.h"
 
 static const struct {
     const char *name;
@@ -219,6 +220,7 @@ static void dispatch(struct http_request *request)
     void *context = NULL;
     bool has_others;
     if (request->target_status != STATUS_OK) {
+        metrics_add(METRIC_HTTP_INVALID, 1);
         http_respond_text(request, HTTP_BAD_REQUEST, "Invalid request: the path or query has %s",
                 request->target_status == STATUS_LIMIT_REACHED ? "too many parts"
                                                                : "a malformed percent encoding");
@@ -231,10 +233,12 @@ static void dispatch(struct http_request *request)
     if (route != NULL) {
         route->handler(context, request);
     } else if (!has_others) {
+        metrics_add(METRIC_HTTP_NO_ROUTE, 1);
         http_respond_text(request, HTTP_NOT_FOUND, "Not found: no such path");
     } else if (request->is_method_known && request->method == HTTP_OPTIONS) {
         http_respond_text(request, HTTP_OK, "OK");
     } else {
+        metrics_add(METRIC_HTTP_INVALID, 1);
         request->allow = list_methods(request, methods);
         http_respond_text(request, HTTP_METHOD_NOT_ALLOWED, "Method not allowed here; there is %s",
                 request->allow);

@@ -17,7 +17,7 @@
 
 enum {
     TOPICS_MAX = 32, /* in one of a client's lists */
-    KEEP_ALIVE_MS = 15 * 1000,
+    KEEP_ALIVE_MS = 5 * 1000,
     NO_SHARD = -1
 };
 

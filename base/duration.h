@@ -2,8 +2,8 @@
 #pragma once
 
 /*
- * How long something takes, as a histogram of counters: a DURATION row of base/metrics.def. Every class
- * counts all that is not above its bound, as Prometheus wants it.
+ * Histograms of counters: how long something takes (a DURATION row of base/metrics.def), or how many of
+ * something there are. Every class counts all that is not above its bound, as Prometheus wants it.
  *
  * Thread: any (see base/metrics.h).
  */
@@ -22,3 +22,7 @@ extern const uint64_t duration_bounds_ns[DURATION_CLASSES];
 
 /* first: METRIC_<id>_LE_5MS. count events that took each_ns each. */
 void duration_observe(enum metric first, uint64_t each_ns, uint64_t count);
+
+/* The same for one number: first is followed by as many classes as there are bounds, count and sum. */
+void histogram_observe(
+        enum metric first, const uint64_t *bounds, size_t bound_count, uint64_t value);

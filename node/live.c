@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "node/live.h"
 
-#include <jansson.h>
+#include <inttypes.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,18 +9,25 @@
 
 #include "admin/live_feed.h"
 #include "admin/live_page.h"
+#include "base/clock.h"
+#include "base/log.h"
 #include "base/memory.h"
 #include "node/live_figures.h"
 #include "node/node_private.h"
 
 enum {
-    PEERS_MAX = 32 * 1024 /* that are told apart */
+    PEERS_MAX = 32 * 1024, /* that are told apart */
+    PEER_PLACES = 2 * PEERS_MAX,
+    LOG_PERIOD_S = 600 /* as in the reference */
 };
 
 struct live {
     struct node *node;
+    bool has_logging;
+    uint64_t next_log_ns; /* monotonic */
+    struct live_subscribers subscribers;
     pthread_mutex_t peers_lock;
-    uint64_t peers[2 * PEERS_MAX]; /* keys of peers that were connected, by hash; 0: free */
+    uint64_t peers[PEER_PLACES]; /* keys of peers that were connected, by hash; 0: free */
     size_t peer_count;
     struct live_feed *feed;
     pthread_mutex_t lock; /* of figures */
@@ -42,17 +49,58 @@ static void tell_health(struct live *live, const struct watch_tick *tick)
     }
 }
 
+/* A filter subscriber that was dropped: expired, or its stream was stuck. */
+static void tell_subscribers(struct live *live, const struct watch_tick *tick)
+{
+    static const struct {
+        enum metric metric;
+        const char *reason;
+    } kinds[] = {{METRIC_FILTER_EXPIRED, "expired"}, {METRIC_FILTER_STUCK, "stuck"}};
+    for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+        uint64_t now = tick->reading->metrics[kinds[i].metric];
+        uint64_t before = tick->before->metrics[kinds[i].metric];
+        if (now > before) {
+            char json[96];
+            snprintf(json, sizeof(json), "{\"event\":\"dropped\",\"count\":%llu,\"reason\":\"%s\"}",
+                    (unsigned long long)(now - before), kinds[i].reason);
+            live_feed_event(live->feed, LIVE_SUBSCRIBER, json);
+        }
+    }
+}
+
+static void log_figures(struct live *live, const struct node_reading *reading)
+{
+    if (!live->has_logging || reading->monotonic_ns < live->next_log_ns) {
+        return;
+    }
+    if (live->next_log_ns != 0) {
+        log_write(LOG_INFO, "metrics",
+                "%" PRIu64 " messages, %" PRIu64 " copies, %" PRIu64 " connections, %" PRIu64
+                " relay peers, %" PRIu64 " filter subscribers, %" PRIu64
+                " messages wait to be archived",
+                reading->metrics[LEDGER_INTAKE_DELIVERED],
+                reading->metrics[LEDGER_INTAKE_DUPLICATE], reading->connections,
+                reading->relay.peers, reading->filter_subscribers, reading->archive.held);
+    }
+    live->next_log_ns = reading->monotonic_ns + LOG_PERIOD_S * (uint64_t)NANOSECONDS_PER_SECOND;
+}
+
 /* On the watch's thread, once a second. */
 static void take_tick(void *context, const struct watch_tick *tick)
 {
     struct live *live = context;
     (void)live_feed_tidy(live->feed);
-    char *figures = live_figures(live->node, tick);
+    log_figures(live, tick->reading);
+    if (live_feed_wants(live->feed, LIVE_FIGURES)) {
+        live_subscribers_ask(&live->subscribers, &live->node->filter_link);
+    }
+    char *figures = live_figures(live->node, tick, &live->subscribers);
     if (figures == NULL) {
         return;
     }
     live_feed_event(live->feed, LIVE_FIGURES, figures);
     tell_health(live, tick);
+    tell_subscribers(live, tick);
     pthread_mutex_lock(&live->lock);
     free(live->figures);
     live->figures = figures;
@@ -78,10 +126,10 @@ static void tell_peer(struct live *live, const struct connection *connection, co
 static void note_peer(struct live *live, const struct peer_id *peer)
 {
     uint64_t key = peer_id_hash(peer, 0) | 1;
-    size_t place = (key >> 1) % (2 * PEERS_MAX);
+    size_t place = (key >> 1) % PEER_PLACES;
     pthread_mutex_lock(&live->peers_lock);
     while (live->peers[place] != 0 && live->peers[place] != key) {
-        place = (place + 1) % (2 * PEERS_MAX);
+        place = (place + 1) % PEER_PLACES;
     }
     if (live->peers[place] == 0 && live->peer_count < PEERS_MAX) {
         live->peers[place] = key;
@@ -113,6 +161,8 @@ static enum status assemble(struct live *live, const struct options *options)
     if (status != STATUS_OK) {
         return status;
     }
+    live->has_logging =
+            options_flag(options, "metrics-server") && options_flag(options, "metrics-logging");
     live->node->watch.listener = take_tick;
     live->node->watch.listener_context = live;
     struct network *network = live->node->network;
@@ -129,6 +179,7 @@ enum status live_create(struct live **out, struct node *node, const struct optio
     live->node = node;
     (void)pthread_mutex_init(&live->lock, NULL); /* they do not fail (glibc) */
     (void)pthread_mutex_init(&live->peers_lock, NULL);
+    live_subscribers_init(&live->subscribers);
     enum status status = assemble(live, options);
     if (status != STATUS_OK) {
         live_destroy(&live);
@@ -146,6 +197,7 @@ void live_destroy(struct live **live)
     live_feed_destroy(&(*live)->feed);
     pthread_mutex_destroy(&(*live)->lock);
     pthread_mutex_destroy(&(*live)->peers_lock);
+    live_subscribers_fini(&(*live)->subscribers);
     free((*live)->figures);
     memory_free(*live);
     *live = NULL;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "node/live_figures.h"
 
-#include <ctype.h>
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
@@ -149,13 +148,19 @@ static json_t *json_of_topics(const struct period *period)
     return list;
 }
 
-static void lower(char *out, size_t size, const char *text)
+/* out has room for whatever stands in base/metrics.def. */
+static void lower(char *out, const char *text)
 {
-    size_t i = 0;
-    for (; text[i] != '\0' && i + 1 < size; i++) {
-        out[i] = (char)tolower((unsigned char)text[i]);
+    while (*text != '\0') {
+        *out++ = (char)(*text == '_' ? '_' : *text | 0x20); /* capitals, digits and '_' */
+        text++;
     }
-    out[i] = '\0';
+    *out = '\0';
+}
+
+static bool is_loss(const struct ledger_cell *cell)
+{
+    return cell->outcome == LEDGER_OUTCOME_REFUSED || cell->outcome == LEDGER_OUTCOME_DROPPED;
 }
 
 /* What was refused or dropped, ever or now. */
@@ -165,13 +170,11 @@ static json_t *json_of_losses(const struct period *period)
     for (size_t i = 0; i < ledger_cell_count; i++) {
         const struct ledger_cell *cell = &ledger_cells[i];
         uint64_t amount = period->now->metrics[cell->metric];
-        bool is_loss =
-                cell->outcome == LEDGER_OUTCOME_REFUSED || cell->outcome == LEDGER_OUTCOME_DROPPED;
-        char reason[64];
-        if (!is_loss || amount == 0) {
+        char reason[128];
+        if (!is_loss(cell) || amount == 0) {
             continue;
         }
-        lower(reason, sizeof(reason), cell->reason);
+        lower(reason, cell->reason);
         json_array_append_new(list,
                 json_pack("{s:s, s:s, s:s, s:o, s:f}", "stage", ledger_stage_name(cell->stage),
                         "outcome", ledger_outcome_name(cell->outcome), "reason", reason, "count",
@@ -239,7 +242,8 @@ static void set_state(json_t *object, const struct watch_tick *tick)
                     "samples", (json_int_t)tick->reading->offset_samples));
 }
 
-char *live_figures(struct node *node, const struct watch_tick *tick)
+char *live_figures(
+        struct node *node, const struct watch_tick *tick, struct live_subscribers *subscribers)
 {
     struct period period = {.now = tick->reading, .before = tick->before};
     if (tick->before->monotonic_ns != 0) {
@@ -258,6 +262,9 @@ char *live_figures(struct node *node, const struct watch_tick *tick)
     json_object_set_new(object, "queues", json_of_queues(tick->reading));
     json_object_set_new(object, "peers", json_of_peers(tick->reading));
     json_object_set_new(object, "topics", json_of_topics(&period));
+    json_object_set_new(object, "subscribers",
+            json_pack("{s:o, s:o}", "count", integer(tick->reading->filter_subscribers), "list",
+                    live_subscribers_json(subscribers)));
     json_object_set_new(object, "archive", json_of_archive(&period));
     json_object_set_new(object, "losses", json_of_losses(&period));
     json_object_set_new(object, "memory", json_of_memory(tick->reading));

@@ -10,8 +10,10 @@
 
 #include "base/attributes.h"
 #include "node/health.h"
+#include "node/live_subscribers.h"
 #include "node/watch.h"
 
 /* To be freed by free(); NULL: no memory. */
-MUST_USE char *live_figures(struct node *node, const struct watch_tick *tick);
+MUST_USE char *live_figures(
+        struct node *node, const struct watch_tick *tick, struct live_subscribers *subscribers);
 MUST_USE char *live_figures_of_part(enum health_part part, const struct health_part_state *state);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "node/metrics_export.h"
 
-#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -111,6 +110,21 @@ static void write_duration(struct metrics_text *text, const struct node_reading 
     part(text, "_count", "", values[DURATION_CLASSES]);
 }
 
+/* Of plain numbers: classes, count, sum, as histogram_observe has them. */
+static void write_numbers(struct metrics_text *text, const struct node_reading *reading,
+        const char *name, enum metric first, enum metric count_metric)
+{
+    size_t classes = (size_t)count_metric - (size_t)first;
+    metrics_text_family(text, name, "histogram", counters[first].help);
+    for (size_t i = 0; i < classes; i++) {
+        part(text, "_bucket", counters[(size_t)first + i].labels,
+                reading->metrics[(size_t)first + i]);
+    }
+    part(text, "_bucket", "le=\"+Inf\"", reading->metrics[count_metric]);
+    part(text, "_sum", "", reading->metrics[(size_t)count_metric + 1]);
+    part(text, "_count", "", reading->metrics[count_metric]);
+}
+
 /* The reference has them for an archive of an older protocol, too. */
 static void write_absent_duration(struct metrics_text *text, const char *name)
 {
@@ -153,6 +167,10 @@ static void write_histograms(struct metrics_text *text, const struct node_readin
     write_absent_duration(text, "waku_legacy_archive_insert_duration_seconds");
     write_absent_duration(text, "waku_legacy_archive_query_duration_seconds");
     write_sizes(text, reading);
+    write_numbers(text, reading, "reconciliation_roundtrips", METRIC_SYNC_ROUNDTRIPS_LE_1,
+            METRIC_SYNC_ROUNDTRIPS_COUNT);
+    write_numbers(text, reading, "reconciliation_differences", METRIC_SYNC_DIFFERENCES_LE_0,
+            METRIC_SYNC_DIFFERENCES_COUNT);
 }
 
 /* A number of each topic, labelled with its name. */
@@ -245,8 +263,12 @@ static void write_topics(struct metrics_text *text, const struct node_reading *r
     write_shard_peers(text, reading);
 }
 
-static bool is_part_of_duration(size_t metric)
+/* Those are written above. */
+static bool is_part_of_histogram(size_t metric)
 {
+    if (metric >= METRIC_SYNC_ROUNDTRIPS_LE_1 && metric <= METRIC_SYNC_DIFFERENCES_SUM) {
+        return true;
+    }
     for (size_t i = 0; i < sizeof(durations) / sizeof(durations[0]); i++) {
         if (metric >= (size_t)durations[i].first &&
                 metric <= (size_t)durations[i].first + DURATION_CLASSES + 1) {
@@ -266,19 +288,35 @@ static bool is_first_of_name(size_t metric)
     return true;
 }
 
+/* All rows of the name of the first one. */
+static void write_rows(struct metrics_text *text, const struct node_reading *reading, size_t first)
+{
+    metrics_text_family(text, counters[first].name, "counter", counters[first].help);
+    for (size_t i = first; i < METRIC_COUNT; i++) {
+        if (counters[i].name != NULL && strcmp(counters[i].name, counters[first].name) == 0) {
+            count(text, counters[i].labels, ONCE_SEEN, reading->metrics[i]);
+        }
+    }
+}
+
 static void write_counters(struct metrics_text *text, const struct node_reading *reading)
 {
     for (size_t i = 0; i < METRIC_COUNT; i++) {
-        if (counters[i].name == NULL || is_part_of_duration(i) || !is_first_of_name(i)) {
-            continue;
-        }
-        metrics_text_family(text, counters[i].name, "counter", counters[i].help);
-        for (size_t k = i; k < METRIC_COUNT; k++) {
-            if (counters[k].name != NULL && strcmp(counters[k].name, counters[i].name) == 0) {
-                count(text, counters[k].labels, ONCE_SEEN, reading->metrics[k]);
-            }
+        if (counters[i].name != NULL && !is_part_of_histogram(i) && is_first_of_name(i)) {
+            write_rows(text, reading, i);
         }
     }
+}
+
+static void ledger_labels(char labels[LABELS_MAX], const struct ledger_cell *cell)
+{
+    int length = snprintf(labels, LABELS_MAX, "stage=\"%s\",outcome=\"%s\",reason=\"",
+            ledger_stage_name(cell->stage), ledger_outcome_name(cell->outcome));
+    char *place = labels + length;
+    for (const char *reason = cell->reason; *reason != '\0'; reason++) {
+        *place++ = (char)(*reason == '_' ? '_' : *reason | 0x20); /* capitals, digits and "_" */
+    }
+    memcpy(place, "\"", 2);
 }
 
 static void write_ledgers(struct metrics_text *text, const struct node_reading *reading)
@@ -288,16 +326,8 @@ static void write_ledgers(struct metrics_text *text, const struct node_reading *
             "messages by stage and what became of them: received = delivered + refused + dropped + "
             "held");
     for (size_t i = 0; i < ledger_cell_count; i++) {
-        const struct ledger_cell *cell = &ledger_cells[i];
-        char reason[64];
-        size_t length = 0;
-        for (; cell->reason[length] != '\0' && length + 1 < sizeof(reason); length++) {
-            reason[length] = (char)tolower((unsigned char)cell->reason[length]);
-        }
-        reason[length] = '\0';
-        snprintf(labels, sizeof(labels), "stage=\"%s\",outcome=\"%s\",reason=\"%s\"",
-                ledger_stage_name(cell->stage), ledger_outcome_name(cell->outcome), reason);
-        count(text, labels, ONCE_SEEN, reading->metrics[cell->metric]);
+        ledger_labels(labels, &ledger_cells[i]);
+        count(text, labels, ONCE_SEEN, reading->metrics[ledger_cells[i].metric]);
     }
     metrics_text_family(text, "sluice_stage_held", "gauge", "messages that a stage holds now");
     for (size_t i = 0; i < LEDGER_STAGES; i++) {

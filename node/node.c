@@ -354,12 +354,15 @@ static enum status make_servers(
     if (status == STATUS_OK) {
         status = metrics_server_create(&node->metrics_server, node, options, error);
     }
-    if (status != STATUS_OK || node->metrics_server == NULL) {
+    if (status != STATUS_OK || (node->metrics_server == NULL && node->rest == NULL)) {
         return status;
     }
     status = live_create(&node->live, node, options);
-    if (status == STATUS_OK) {
+    if (status == STATUS_OK && node->metrics_server != NULL) {
         live_add_routes(node->live, metrics_server_http(node->metrics_server));
+    }
+    if (status == STATUS_OK && node->rest != NULL) {
+        live_add_routes(node->live, rest_server(node->rest));
     }
     return status;
 }

@@ -80,6 +80,9 @@ MUST_USE enum status node_subscribe_topic(
         struct node *node, const struct topic **out, struct span name);
 MUST_USE enum status node_unsubscribe_topic(struct node *node, struct span name);
 
+/* The port of --metrics-server; 0: there is none. */
+uint16_t node_metrics_port(const struct node *node);
+
 /* NULL when the node has none. */
 struct network *BORROWED node_network(const struct node *node);
 

@@ -249,6 +249,13 @@ const struct intake *node_intake(const struct node *node)
     return &node->intake;
 }
 
+uint16_t node_metrics_port(const struct node *node)
+{
+    return node->metrics_server == NULL
+                   ? 0
+                   : http_server_port(metrics_server_http(node->metrics_server));
+}
+
 struct network *node_network(const struct node *node)
 {
     return node->network;

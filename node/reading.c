@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "node/filter.h"
 #include "node/node_private.h"
 
 static void read_metrics(const struct node *node, struct node_reading *out)
@@ -18,16 +19,13 @@ static void read_metrics(const struct node *node, struct node_reading *out)
 
 static void read_threads(const struct node *node, struct node_reading *out)
 {
-    struct cpu_set allowed;
-    int allowed_count =
-            cpu_set_allowed(&allowed) == STATUS_OK ? cpu_set_count(&allowed) : CPU_SETSIZE;
     for (size_t i = 0; i < node->thread_count && out->thread_count < READING_THREADS_MAX; i++) {
         const struct node_thread *thread = &node->threads[i];
         struct thread_reading *row = &out->threads[out->thread_count++];
         struct cpu_set cpus;
         pin_plan_cpus(&cpus, &node->pins, thread->role, thread->index);
         cpu_set_format(row->cpus, sizeof(row->cpus), &cpus);
-        row->is_pinned = cpu_set_count(&cpus) < allowed_count;
+        row->is_pinned = cpu_set_count(&node->pins.named[thread->role]) > 0;
         row->name = thread->name;
         row->role = thread->role;
         if (worker_is_started(thread->worker)) {
@@ -129,6 +127,16 @@ static void read_topic(const struct node *node, struct topic_reading *row, uint3
 }
 
 /* Each topic belongs to one lane, the last row to all of them. */
+static void add_lane(struct topic_reading *row, const struct node_lane *lane, uint32_t index)
+{
+    add_traffic(row, &lane_traffic(lane->lane)->topics[index]);
+    if (lane->relay != NULL) {
+        struct relay_topic_reading relay = relay_topic_reading(lane->relay, index);
+        row->peers += relay.peers;
+        row->mesh_peers += relay.mesh_peers;
+    }
+}
+
 static void read_topics(const struct node *node, struct node_reading *out)
 {
     uint32_t count = topic_registry_count(node->topics);
@@ -136,13 +144,7 @@ static void read_topics(const struct node *node, struct node_reading *out)
         struct topic_reading *row = &out->topics[out->topic_count++];
         read_topic(node, row, i);
         for (size_t l = 0; l < node->settings.lane_count; l++) {
-            const struct node_lane *lane = &node->lanes[l];
-            add_traffic(row, &lane_traffic(lane->lane)->topics[i]);
-            if (lane->relay != NULL) {
-                struct relay_topic_reading relay = relay_topic_reading(lane->relay, i);
-                row->peers += relay.peers;
-                row->mesh_peers += relay.mesh_peers;
-            }
+            add_lane(row, &node->lanes[l], i);
         }
     }
 }
@@ -233,6 +235,8 @@ void node_read(struct node *node, struct node_reading *out)
     /* relaxed: readings */
     out->subscriptions = load(&node->topics_joined);
     out->unsubscriptions = load(&node->topics_left);
+    out->filter_subscribers = node_filter_subscriber_count(node);
+    out->sync_ids = load(&node->sync_worker.set_count);
     out->unique_peers = load(&node->unique_peers);
     read_metrics(node, out);
     read_threads(node, out);

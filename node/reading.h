@@ -29,7 +29,7 @@ enum {
 struct thread_reading {
     const char *name;
     enum node_role role;
-    bool is_pinned;               /* to less than all processors of the process */
+    bool is_pinned;               /* --pin gives its role processors of its own */
     char cpus[READING_CPUS_SIZE]; /* "0", "2-3"; cut when it is longer */
     uint64_t busy_ns;             /* in turns that had work, since the start */
     uint64_t total_ns;
@@ -113,6 +113,8 @@ struct node_reading {
     uint64_t event_bytes;
     uint64_t connections;
     uint64_t upgrades;
+    uint64_t filter_subscribers;
+    uint64_t sync_ids;      /* in the set of store-sync */
     uint64_t subscriptions; /* of this node to pubsub topics, ever */
     uint64_t unsubscriptions;
     uint64_t unique_peers; /* that were ever connected; see node/live.h */

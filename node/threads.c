@@ -53,7 +53,7 @@ static bool has_role(const struct node *node, enum node_role role)
         return node->metrics_server != NULL;
     }
     if (role == NODE_ROLE_WATCH) {
-        return node->network != NULL || node->metrics_server != NULL;
+        return node->network != NULL || node->metrics_server != NULL || node->rest != NULL;
     }
     if (role == NODE_ROLE_IO) {
         return node->network != NULL;

@@ -267,8 +267,10 @@ static void refresh_extent(struct archive_stage *stage, bool is_now)
     struct archive_totals totals;
     uint64_t now = clock_monotonic_ns();
     if (!is_now && now < stage->extent_due_ns) {
+        stage->is_extent_stale = true; /* a turn to come sees to it */
         return;
     }
+    stage->is_extent_stale = false;
     stage->extent_due_ns = now + ARCHIVE_EXTENT_MS * (uint64_t)NANOSECONDS_PER_MILLISECOND;
     if (archive_totals(stage->archive, &totals) == STATUS_OK) {
         publish_extent(stage, &totals);
@@ -345,10 +347,13 @@ static size_t archive_turn(void *context)
     bool is_paused = stage->retry_at_ns != 0 && clock_monotonic_ns() < stage->retry_at_ns;
     size_t stored = is_paused ? 0 : store(stage);
     if (stored > 0) {
+        stage->is_extent_stale = true;
+        retention_note_batch(&stage->retention, stored, clock_monotonic_ns());
+    }
+    if (stage->is_extent_stale) {
         worker_block_begin();
         refresh_extent(stage, false);
         worker_block_end();
-        retention_note_batch(&stage->retention, stored, clock_monotonic_ns());
     }
     /* No work in the sense of a turn: a stop waits for what is stored, not for what is removed. */
     retain(stage, !is_paused && archive_stage_held(stage) > 0);
@@ -370,7 +375,9 @@ static uint64_t archive_deadline(void *context)
     struct archive_stage *stage = context;
     uint64_t retention = retention_due_ns(&stage->retention);
     uint64_t retry = stage->retry_at_ns != 0 ? stage->retry_at_ns : UINT64_MAX;
-    return retry < retention ? retry : retention;
+    uint64_t extent = stage->is_extent_stale ? stage->extent_due_ns : UINT64_MAX;
+    uint64_t next = retry < retention ? retry : retention;
+    return extent < next ? extent : next;
 }
 
 static void drop(struct archive_stage *stage, struct envelope *envelope)

@@ -76,7 +76,8 @@ struct archive_stage {
     size_t batch_bytes; /* of frames in batch */
     struct retention retention;
     uint64_t extent_due_ns;
-    size_t inherited; /* spilled records of an earlier process: no producer of this one waits */
+    bool is_extent_stale; /* what was published is older than the last change */
+    size_t inherited;     /* spilled records of an earlier process: no producer of this one waits */
 
     /* spill thread */
     bool is_spilling;

@@ -116,7 +116,10 @@ static size_t turn(void *context)
     if (worker->fill != NULL) {
         done += sync_fill_turn(worker->fill, worker->set);
     }
-    return done + run_jobs(worker);
+    done += run_jobs(worker);
+    /* relaxed: a reading */
+    atomic_store_explicit(&worker->set_count, sync_set_count(worker->set), memory_order_relaxed);
+    return done;
 }
 
 static bool has_work(void *context)

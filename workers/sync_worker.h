@@ -32,6 +32,8 @@ struct sync_worker {
     struct progress *BORROWED progress;
     size_t progress_slot;
 
+    _Atomic uint64_t set_count; /* ids in the set, for others to read */
+
     struct sync_job *waiting; /* for a whole set, the first to come first */
     struct sync_job **last_waiting;
     uint64_t patience_end_ns; /* of the first that waits */

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/duration.h"
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/metrics.h"
@@ -124,6 +125,20 @@ static void post_job(struct sync_session *session)
     inbox_wake(session->sync->options.sync_jobs);
 }
 
+/* What came of it, by the bounds that the reference has for it. */
+static void observe(const struct sync_session *session)
+{
+    static const uint64_t rounds[] = {1, 2, 3, 5, 8, 13};
+    static const uint64_t differences[] = {0, 10, 50, 100, 500, 1000, 5000};
+    if (session->is_over) {
+        histogram_observe(METRIC_SYNC_ROUNDTRIPS_LE_1, rounds, sizeof(rounds) / sizeof(rounds[0]),
+                session->rounds);
+        histogram_observe(METRIC_SYNC_DIFFERENCES_LE_0, differences,
+                sizeof(differences) / sizeof(differences[0]),
+                session->they_lack + session->we_lack);
+    }
+}
+
 static void count_end(enum status reason, bool is_over)
 {
     if (is_over) {
@@ -175,6 +190,7 @@ static void on_closed(struct stream *stream, enum status reason)
     }
     session->stream = NULL;
     count_end(reason, session->is_over);
+    observe(session);
     log_end(session, reason);
     leave_peer(session);
     if (session->is_ours) {

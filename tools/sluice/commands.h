@@ -28,6 +28,7 @@ int command_publish(int argc, char **argv);
 int command_subscribe(int argc, char **argv);
 int command_config(int argc, char **argv);
 int command_man(int argc, char **argv);
+int command_top(int argc, char **argv);
 int command_key(int argc, char **argv);
 int command_ping(int argc, char **argv);
 int command_serve_echo(int argc, char **argv);

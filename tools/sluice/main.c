@@ -17,6 +17,7 @@ const struct command command_table[] = {
         {"sync", "bring an archive together with that of a node", command_sync},
         {"publish", "have a node publish messages", command_publish},
         {"subscribe", "print messages as a node pushes them", command_subscribe},
+        {"top", "show a node's live figures", command_top},
         {"key", "new|show: make a key file, or print the peer id of one", command_key},
         {"config", "check FILE: what is wrong with a configuration file", command_config},
         {"man", "print the manual page", command_man},

@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/log.h"
 #include "node/network.h"
@@ -22,6 +23,16 @@ static void print_addresses(const struct network *network)
     struct multiaddr address;
     for (size_t i = 0; network != NULL && network_address_at(network, i, &address); i++) {
         printf("LISTEN %s\n", multiaddr_print(text, &address));
+    }
+}
+
+static void print_servers(const struct node *node, const struct options *options)
+{
+    const char *address = options_text(options, "metrics-server-address");
+    bool is_ip6 = strchr(address, ':') != NULL;
+    if (node_metrics_port(node) != 0) {
+        printf("METRICS http://%s%s%s:%u/\n", is_ip6 ? "[" : "", address, is_ip6 ? "]" : "",
+                node_metrics_port(node));
     }
     printf("READY\n");
     fflush(stdout);
@@ -67,6 +78,7 @@ static int run_node(const struct options *options)
     enum status status = node_start(node, &error);
     if (status == STATUS_OK) {
         print_addresses(node_network(node));
+        print_servers(node, options);
         service_manager_tell("READY=1");
         while (sigwait(&signals, &signal_number) != 0 || signal_number == SIGHUP) {
             reload(node);

@@ -17,7 +17,9 @@ class Node:
              "--rate-limit=filter:0/1s", *options],
             cwd=self.folder.name, stdout=subprocess.PIPE, stderr=self.log, text=True)
         self.addresses = []
+        self.head = ""  # what it says until it is ready
         for line in self.process.stdout:
+            self.head += line
             if line.startswith("LISTEN"):
                 self.addresses.append(line.split()[1])
             elif line.startswith("READY"):
