@@ -346,7 +346,25 @@ static void waits_longer_after_each_failure_and_no_turn_tries_before(void **stat
         assert_int_equal(counted(METRIC_ARCHIVE_FAILURES), failures);
     }
     write_error = 0;
+    stage.extent_due_ns = 0;
     run_archive();
+    assert_int_equal(archive_role.deadline(&stage), UINT64_MAX);
+    end_stage();
+}
+
+static void shows_what_was_stored_last_though_nothing_follows(void **state)
+{
+    (void)state;
+    make_stage(0);
+    push(0, 2);
+    run_archive();
+    stage.extent_due_ns = UINT64_MAX - 1; /* it was looked at a moment ago */
+    push(2, 1);
+    run_archive();
+    assert_int_equal(archive_role.deadline(&stage), UINT64_MAX - 1);
+    stage.extent_due_ns = 0;
+    run_archive();
+    assert_int_equal(archive_stage_extent(&stage).count, 3);
     assert_int_equal(archive_role.deadline(&stage), UINT64_MAX);
     end_stage();
 }
@@ -624,6 +642,7 @@ int main(void)
             CASE(removes_old_messages_while_the_disk_is_full),
             CASE(shows_what_is_in_the_archive_to_other_threads),
             CASE(waits_longer_after_each_failure_and_no_turn_tries_before),
+            CASE(shows_what_was_stored_last_though_nothing_follows),
             CASE(tells_those_who_wait_that_the_engine_fails),
             CASE(a_batch_takes_no_more_than_its_part_of_the_memory_budget),
             CASE(leaves_the_ring_to_the_archive_until_it_is_half_full),
