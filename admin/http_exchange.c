@@ -172,23 +172,33 @@ static bool is_origin_allowed(struct http_request *request)
     return true;
 }
 
-/* The route of the method; NULL with *other set when the path has routes of other methods only. */
+/* The route of the method in a table; *other is set when the path has routes of other methods. */
+static const struct http_route *find_in_table(
+        const struct http_request *request, const struct http_table *table, bool *other)
+{
+    for (size_t i = 0; i < table->count; i++) {
+        const struct http_route *route = &table->routes[i];
+        if (!http_target_matches(&request->target, route->pattern)) {
+            continue;
+        }
+        if (request->is_method_known && route->method == request->method) {
+            return route;
+        }
+        *other = true;
+    }
+    return NULL;
+}
+
 static const struct http_route *find_route(
         const struct http_request *request, void **context, bool *other)
 {
     const struct http_server *server = request->server;
     *other = false;
     for (size_t t = 0; t < server->table_count; t++) {
-        for (size_t i = 0; i < server->tables[t].count; i++) {
-            const struct http_route *route = &server->tables[t].routes[i];
-            if (!http_target_matches(&request->target, route->pattern)) {
-                continue;
-            }
-            if (request->is_method_known && route->method == request->method) {
-                *context = server->tables[t].context;
-                return route;
-            }
-            *other = true;
+        const struct http_route *route = find_in_table(request, &server->tables[t], other);
+        if (route != NULL) {
+            *context = server->tables[t].context;
+            return route;
         }
     }
     return NULL;
@@ -261,6 +271,7 @@ static void handle(struct http_request *request)
     }
 }
 
+/* Its parameters are the library's. NOLINTNEXTLINE(readability-function-size) */
 enum MHD_Result http_exchange_access(void *context, struct MHD_Connection *connection,
         const char *url, const char *method, const char *version, const char *data, size_t *length,
         void **request_pointer)

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "admin/http_origins.h"
 
-#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -16,19 +15,27 @@ struct http_origins {
     char patterns[PATTERNS_MAX][PATTERN_SIZE];
 };
 
+static enum status add_pattern(struct http_origins *origins, const char *text, size_t length)
+{
+    if (length == 0) {
+        return STATUS_OK;
+    }
+    if (origins->count == PATTERNS_MAX || length >= PATTERN_SIZE) {
+        return STATUS_LIMIT_REACHED;
+    }
+    memcpy(origins->patterns[origins->count++], text, length);
+    return STATUS_OK;
+}
+
 static enum status add_item(struct http_origins *origins, const char *item)
 {
-    while (*item != '\0') {
+    enum status status = STATUS_OK;
+    while (status == STATUS_OK && *item != '\0') {
         size_t length = strcspn(item, ",");
-        if (length > 0) {
-            if (origins->count == PATTERNS_MAX || length >= PATTERN_SIZE) {
-                return STATUS_LIMIT_REACHED;
-            }
-            memcpy(origins->patterns[origins->count++], item, length);
-        }
+        status = add_pattern(origins, item, length);
         item += length + (item[length] == ',' ? 1 : 0);
     }
-    return STATUS_OK;
+    return status;
 }
 
 enum status http_origins_create(struct http_origins **out, const char *const *items, size_t count)
@@ -82,18 +89,19 @@ static void skip_wildcards(struct places *places, const char *pattern)
     }
 }
 
+static bool is_same(char a, char b)
+{
+    return strncasecmp(&a, &b, 1) == 0;
+}
+
 static bool step(struct places *to, const struct places *from, const char *pattern, char c)
 {
     bool any = false;
     memset(to, 0, sizeof(*to));
     for (size_t i = 0; pattern[i] != '\0'; i++) {
-        if (!from->at[i]) {
-            continue;
-        }
-        if (pattern[i] == '*') {
+        if (from->at[i] && pattern[i] == '*') {
             to->at[i] = any = true;
-        } else if (pattern[i] == '?' ||
-                   tolower((unsigned char)pattern[i]) == tolower((unsigned char)c)) {
+        } else if (from->at[i] && (pattern[i] == '?' || is_same(pattern[i], c))) {
             to->at[i + 1] = any = true;
         }
     }

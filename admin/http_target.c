@@ -18,24 +18,31 @@ static int hex_value(char digit)
     return -1;
 }
 
+/* The byte that two digits say; below 0 when they do not, or it is NUL. */
+static int decode_byte(const char *digits)
+{
+    int high = hex_value(digits[0]);
+    int low = high < 0 ? -1 : hex_value(digits[1]);
+    int byte = low < 0 ? -1 : high * 16 + low;
+    return byte > 0 ? byte : -1;
+}
+
 /* In place: what is decoded is never longer. */
 static enum status decode(char *text, bool plus_is_space)
 {
     char *to = text;
-    for (const char *from = text; *from != '\0'; from++) {
-        char c = *from;
-        if (c == '+' && plus_is_space) {
-            c = ' ';
-        } else if (c == '%') {
-            int high = hex_value(from[1]);
-            int low = high < 0 ? -1 : hex_value(from[2]);
-            if (low < 0 || (high == 0 && low == 0)) {
-                return STATUS_BAD_FIELD;
-            }
-            c = (char)(high * 16 + low);
+    const char *from = text;
+    while (*from != '\0') {
+        int byte = *from == '+' && plus_is_space ? ' ' : (unsigned char)*from;
+        from++;
+        if (byte == '%') {
+            byte = decode_byte(from);
             from += 2;
         }
-        *to++ = c;
+        if (byte < 0) {
+            return STATUS_BAD_FIELD;
+        }
+        *to++ = (char)byte;
     }
     *to = '\0';
     return STATUS_OK;

@@ -151,10 +151,12 @@ static void publish_here(struct rest_answer *answer, const struct rest_push *pus
 static void push_to_peer(struct rest_answer *answer, const struct rest_push *push, bool is_legacy)
 {
     const struct rest_services *services = &answer->api->options.services;
-    enum status status = services->push == NULL
-                                 ? STATUS_NOT_FOUND
-                                 : services->push(services->context, is_legacy, push->pubsub_topic,
-                                           &push->message.fields, end_of(is_legacy), answer);
+    struct rest_peer_push content = {.is_legacy = is_legacy,
+            .pubsub_topic = push->pubsub_topic,
+            .fields = &push->message.fields};
+    enum status status = services->push == NULL ? STATUS_NOT_FOUND
+                                                : services->push(services->context, &content,
+                                                          end_of(is_legacy), answer);
     if (status != STATUS_OK) {
         end_with(answer, is_legacy, HTTP_UNAVAILABLE,
                 status == STATUS_NOT_FOUND ? no_peer : status_text(status));

@@ -113,18 +113,22 @@ static bool is_in_mesh(const struct rest_peer *peer, struct span topic)
     return false;
 }
 
+static bool is_service(const struct rest_peer *peer)
+{
+    bool is = false;
+    for (size_t i = 0; i < SERVICE_COUNT; i++) {
+        is = is || speaks(peer, services[i]);
+    }
+    return is;
+}
+
 static bool is_listed(const struct rest_peers_request *request, const struct rest_peer *peer)
 {
     switch (request->view) {
     case REST_PEERS_ONE:
         return strcmp(peer->id, request->peer_id) == 0;
     case REST_PEERS_SERVICE:
-        for (size_t i = 0; i < SERVICE_COUNT; i++) {
-            if (speaks(peer, services[i])) {
-                return true;
-            }
-        }
-        return false;
+        return is_service(peer);
     case REST_PEERS_CONNECTED:
         return is_connected(peer);
     case REST_PEERS_CONNECTED_ON:

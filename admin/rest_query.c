@@ -103,7 +103,7 @@ static enum status parse_hash(uint8_t *out, const char *text, struct rest_error 
             return STATUS_BAD_FIELD;
         }
     }
-    if (length != 2 * MESSAGE_HASH_BYTES) {
+    if (length != (size_t)MESSAGE_HASH_BYTES * 2) {
         snprintf(error->text, sizeof(error->text),
                 "waku message hash parsing error: invalid hash length: %zu", (length + 1) / 2);
         return STATUS_BAD_FIELD;

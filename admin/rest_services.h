@@ -40,6 +40,12 @@ struct rest_push_outcome {
     const char *description;
 };
 
+struct rest_peer_push {
+    bool is_legacy;           /* lightpush 2.0.0-beta1 */
+    const char *pubsub_topic; /* NULL: by the content topic's shard */
+    const struct waku_message_view *fields;
+};
+
 typedef void rest_pushed(void *context, const struct rest_push_outcome *outcome);
 
 /* What a filter service peer said: code as HTTP's, 300 for an answer that makes no sense. */
@@ -127,9 +133,9 @@ struct rest_services {
     enum status (*publish)(void *context, struct span pubsub_topic,
             const struct waku_message_view *fields, rest_published *done, void *done_context);
 
-    /* NULL: only through the node itself. is_legacy: lightpush 2.0.0-beta1. */
-    enum status (*push)(void *context, bool is_legacy, const char *pubsub_topic,
-            const struct waku_message_view *fields, rest_pushed *done, void *done_context);
+    /* NULL: only through the node itself. */
+    enum status (*push)(void *context, const struct rest_peer_push *push, rest_pushed *done,
+            void *done_context);
 
     /* NULL: there is no filter client. */
     enum status (*filter)(void *context, const struct rest_filter_ask *ask,

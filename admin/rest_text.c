@@ -68,7 +68,7 @@ static size_t escape(char *out, unsigned char byte, bool is_utf8)
     if (byte < ' ') {
         return (size_t)sprintf(out, "\\u%04x", byte);
     }
-    out[0] = byte >= 0x80 && !is_utf8 ? '?' : (char)byte;
+    out[0] = (char)(byte >= 0x80 && !is_utf8 ? '?' : byte);
     return 1;
 }
 

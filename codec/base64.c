@@ -26,7 +26,7 @@ static size_t encode(char *out, struct span bytes, const char alphabet[65])
         uint8_t second = left == 2 ? bytes.bytes[i + 1] : 0;
         *to++ = alphabet[first >> 2];
         *to++ = alphabet[(first & 3) << 4 | second >> 4];
-        *to++ = left == 2 ? alphabet[(second & 15) << 2] : '=';
+        *to++ = (char)(left == 2 ? alphabet[(second & 15) << 2] : '=');
         *to++ = '=';
     }
     return (size_t)(to - out);

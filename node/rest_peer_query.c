@@ -164,14 +164,20 @@ static void dial(struct peer_query *query, const struct multiaddr *address)
 
 /* Without a name: any that is connected and has a store. */
 
+static bool has_store(const struct node_peer *peer)
+{
+    bool has = false;
+    for (size_t i = 0; i < peer->protocol_count; i++) {
+        has = has || strcmp(peer->protocols[i], STORE_PROTOCOL_ID) == 0;
+    }
+    return has && peer->state == NODE_PEER_CONNECTED && peer->address_count > 0;
+}
+
 static const struct multiaddr *find_store(const struct node_peer_list *list)
 {
     for (size_t i = 0; i < list->count; i++) {
-        const struct node_peer *peer = &list->peers[i];
-        for (size_t p = 0; peer->state == NODE_PEER_CONNECTED && p < peer->protocol_count; p++) {
-            if (peer->address_count > 0 && strcmp(peer->protocols[p], STORE_PROTOCOL_ID) == 0) {
-                return &peer->addresses[0];
-            }
+        if (has_store(&list->peers[i])) {
+            return &list->peers[i].addresses[0];
         }
     }
     return NULL;

@@ -121,14 +121,14 @@ static enum status publish(void *context, struct span pubsub_topic,
 
 /* Through a service peer. */
 
-struct rest_peer_push {
+struct pushed {
     rest_pushed *done;
     void *context;
 };
 
 static void end_push(void *context, const struct node_push_outcome *outcome)
 {
-    struct rest_peer_push *push = context;
+    struct pushed *push = context;
     struct rest_push_outcome result = {.code = outcome->code,
             .has_relay_peer_count = outcome->has_relay_peer_count,
             .relay_peer_count = outcome->relay_peer_count,
@@ -140,11 +140,11 @@ static void end_push(void *context, const struct node_push_outcome *outcome)
 static enum status push_encoded(
         struct rest *rest, const struct node_push *push, rest_pushed *done, void *done_context)
 {
-    struct rest_peer_push *completion = malloc(sizeof(*completion));
+    struct pushed *completion = malloc(sizeof(*completion));
     if (completion == NULL) {
         return STATUS_NO_MEMORY;
     }
-    *completion = (struct rest_peer_push){.done = done, .context = done_context};
+    *completion = (struct pushed){.done = done, .context = done_context};
     enum status status = node_push(rest->node, push, end_push, completion);
     if (status != STATUS_OK) {
         free(completion);
@@ -152,19 +152,19 @@ static enum status push_encoded(
     return status;
 }
 
-static enum status push(void *context, bool is_legacy, const char *pubsub_topic,
-        const struct waku_message_view *fields, rest_pushed *done, void *done_context)
+static enum status push(
+        void *context, const struct rest_peer_push *asked, rest_pushed *done, void *done_context)
 {
-    size_t size = waku_message_size(fields);
+    size_t size = waku_message_size(asked->fields);
     uint8_t *bytes = malloc(size + 1);
     if (bytes == NULL) {
         return STATUS_NO_MEMORY;
     }
-    size_t length = waku_message_encode(bytes, size, fields);
-    struct node_push request = {.version = is_legacy ? LIGHTPUSH_LEGACY : LIGHTPUSH_V3,
+    size_t length = waku_message_encode(bytes, size, asked->fields);
+    struct node_push request = {.version = asked->is_legacy ? LIGHTPUSH_LEGACY : LIGHTPUSH_V3,
             .message = span_of(bytes, length)};
-    if (pubsub_topic != NULL) {
-        request.pubsub_topic = span_of_text(pubsub_topic);
+    if (asked->pubsub_topic != NULL) {
+        request.pubsub_topic = span_of_text(asked->pubsub_topic);
     }
     enum status status = push_encoded(context, &request, done, done_context);
     free(bytes);
