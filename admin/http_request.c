@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "admin/http_private.h"
+#include "base/log.h"
 #include "base/metrics.h"
 
 static const char text_type[] = "text/plain; charset=utf-8";
@@ -80,6 +81,9 @@ void http_request_queue(struct http_request *request, unsigned status, const cha
     }
     request->is_answered = true;
     count_answer(status);
+    log_write(LOG_DEBUG, "http", "%u for /%.40s/%.40s/%.80s", status,
+            http_request_segment(request, 0), http_request_segment(request, 1),
+            http_request_segment(request, 2));
 }
 
 void http_respond(struct http_request *request, unsigned status, const char *content_type,

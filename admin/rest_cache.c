@@ -198,7 +198,7 @@ static void move_topic(struct rest_cache *cache, enum rest_topic_kind kind, stru
     struct rest_cached **place = &cache->oldest;
     while (*place != NULL) {
         struct rest_cached *cached = *place;
-        bool is_of_topic = cached->is_wanted[kind] && span_equal(topic_of(cached, kind), topic);
+        bool is_of_topic = span_equal(topic_of(cached, kind), topic);
         if (is_of_topic && only_unwanted) {
             cached->is_wanted[kind] = false;
             is_of_topic = !cached->is_wanted[1 - kind];
@@ -264,11 +264,9 @@ enum status rest_cache_fetch(struct rest_cache *cache, enum rest_topic_kind kind
     *out = NULL;
     pthread_mutex_lock(&cache->mutex);
     bool is_there = has_topic(&cache->topics[kind], topic);
-    if (is_there) {
-        move_topic(cache, kind, topic, false, &batch_end);
-    }
+    move_topic(cache, kind, topic, false, &batch_end);
     pthread_mutex_unlock(&cache->mutex);
-    return is_there ? STATUS_OK : STATUS_NOT_FOUND;
+    return is_there || *out != NULL ? STATUS_OK : STATUS_NOT_FOUND;
 }
 
 /* True when it was linked; *evicted is what had to go. */

@@ -250,6 +250,11 @@ enum status rest_query_parse(struct rest_query *out, const struct rest_query_par
     if (status == STATUS_OK) {
         status = take_texts(out, parameters, error);
     }
+    /* A hash is of a message on a pubsub topic: beside it topics say nothing, and archives refuse both. */
+    if (status == STATUS_OK && out->query.hash_count > 0) {
+        out->query.pubsub_topic = span_of(NULL, 0);
+        out->query.content_topic_count = 0;
+    }
     if (status != STATUS_OK) {
         if (status == STATUS_NO_MEMORY) {
             (void)refuse(error, "query", status_text(status));

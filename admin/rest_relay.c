@@ -196,7 +196,12 @@ static void publish(struct rest_api *api, struct http_request *request, struct s
     }
     answer->data = wants_peers ? answer : NULL;
     enum status status = services->publish(services->context, topic, fields, end_publish, answer);
-    if (status == STATUS_NOT_FOUND) {
+    if (status == STATUS_NOT_FOUND && wants_peers) {
+        rest_answer_send_text(answer, HTTP_BAD_REQUEST,
+                "Failed to publish: publish failed in relay: NoPeersToPublish, the node is not "
+                "subscribed to %.*s",
+                (int)topic.length, (const char *)topic.bytes);
+    } else if (status == STATUS_NOT_FOUND) {
         rest_answer_send_text(answer, HTTP_BAD_REQUEST,
                 "Failed to publish: Node not subscribed to topic: %.*s", (int)topic.length,
                 (const char *)topic.bytes);

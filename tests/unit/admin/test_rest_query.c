@@ -31,7 +31,6 @@ static void every_parameter_is_taken(void **state)
             .content_topics = "/a/1/b/c,/d/1/e/f",
             .start_time = "1764530000000000001",
             .end_time = "9223372036854775807",
-            .hashes = HASH ",," HASH,
             .cursor = HASH,
             .ascending = "false",
             .page_size = "100"};
@@ -45,10 +44,24 @@ static void every_parameter_is_taken(void **state)
     assert_int_equal(query.query.content_topic_count, 2);
     assert_true(span_equal(query.query.content_topics[1], span_of_text("/d/1/e/f")));
     assert_true(span_equal(query.query.pubsub_topic, span_of_text("/waku/2/rs/0/1")));
-    assert_int_equal(query.query.hash_count, 2);
-    assert_int_equal(query.query.hashes[1].bytes[31], 0x1f);
     assert_int_equal(query.query.cursor.bytes[1], 1);
     assert_int_equal(query.query.limit, 100);
+    rest_query_fini(&query);
+}
+
+static void hashes_stand_for_their_topics(void **state)
+{
+    struct rest_query_parameters parameters = {.pubsub_topic = "/waku/2/rs/0/1",
+            .content_topics = "/a/1/b/c",
+            .hashes = HASH ",," HASH};
+    struct rest_query query;
+    struct rest_error error;
+    (void)state;
+    assert_int_equal(rest_query_parse(&query, &parameters, &error), STATUS_OK);
+    assert_int_equal(query.query.hash_count, 2);
+    assert_int_equal(query.query.hashes[1].bytes[31], 0x1f);
+    assert_int_equal(query.query.pubsub_topic.length, 0);
+    assert_int_equal(query.query.content_topic_count, 0);
     rest_query_fini(&query);
 }
 
@@ -100,6 +113,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
             cmocka_unit_test(an_empty_query_is_the_first_page_of_all),
             cmocka_unit_test(every_parameter_is_taken),
+            cmocka_unit_test(hashes_stand_for_their_topics),
             cmocka_unit_test(sizes_of_pages_are_bounded),
             cmocka_unit_test(bad_parameters_are_refused_with_a_reason),
     };
