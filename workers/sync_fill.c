@@ -23,6 +23,7 @@ enum {
 /*
  * Ordering:
  *
+ *   REQUESTED  release store of is_requested -> acquire exchange: what was joined before is known then.
  *   ASKED  release store of is_asking = false after the last look at the archive -> acquire load in
  *          quiesce.
  */
@@ -71,8 +72,7 @@ void sync_fill_destroy(struct sync_fill **fill)
 
 void sync_fill_request(struct sync_fill *fill)
 {
-    /* relaxed: a wish; the wake hands it over */
-    atomic_store_explicit(&fill->is_requested, true, memory_order_relaxed);
+    atomic_store_explicit(&fill->is_requested, true, memory_order_release); /* REQUESTED */
     inbox_wake(fill->options.sync_jobs);
 }
 
@@ -232,7 +232,8 @@ static void fill_when_due(struct sync_fill *fill, struct sync_set *set, int64_t 
     struct sync_gap gap;
     bool is_behind = fill->options.is_archive_behind != NULL &&
                      fill->options.is_archive_behind(fill->options.context);
-    if (atomic_exchange_explicit(&fill->is_requested, false, memory_order_relaxed)) {
+    if (atomic_exchange_explicit(
+                &fill->is_requested, false, memory_order_acquire)) { /* REQUESTED */
         gap = (struct sync_gap){begin_of(fill, now_ns), now_ns + fill->options.tolerance_ns};
         begin(fill, set, gap, true);
         if (is_behind) {

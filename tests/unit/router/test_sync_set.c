@@ -273,6 +273,25 @@ static void refuses_times_that_have_no_place_on_the_wire(void **state)
     sync_set_destroy(&set);
 }
 
+static void an_id_taken_back_is_gone_and_may_come_again(void **state)
+{
+    (void)state;
+    struct sync_set *set = create(100);
+    struct id_record record = make_record(500, 1, &topics[1], "c");
+    struct id_record other = make_record(500, 2, &topics[0], "c");
+    struct id_key key = key_of(&record);
+    assert_false(sync_set_remove(set, &key));
+    assert_int_equal(sync_set_insert(set, &record), SYNC_INSERTED);
+    assert_int_equal(sync_set_insert(set, &other), SYNC_INSERTED);
+    assert_true(sync_set_remove(set, &key));
+    assert_false(sync_set_contains(set, &key));
+    assert_int_equal(sync_set_count(set), 1);
+    assert_false(sync_set_remove(set, &key));
+    assert_int_equal(sync_set_insert(set, &record), SYNC_INSERTED);
+    assert_int_equal(sync_set_count(set), 2);
+    sync_set_destroy(&set);
+}
+
 static void assert_gap(const struct sync_set *set, size_t i, int64_t from_ns, int64_t to_ns)
 {
     assert_true(i < sync_set_gap_count(set));
@@ -307,6 +326,23 @@ static void joins_and_cuts_the_times_it_may_be_missing_something_of(void **state
     sync_set_destroy(&set);
 }
 
+/* The clock was ahead for a while. */
+static void covers_again_what_was_pruned_too_early_and_knows_that_it_is_missing(void **state)
+{
+    (void)state;
+    struct sync_set *set = create(100);
+    struct id_record record = make_record(5000, 1, &topics[0], "c");
+    sync_set_prune(set, 1000000, SIZE_MAX);
+    assert_int_equal(sync_set_insert(set, &record), SYNC_TOO_OLD);
+    sync_set_uncover(set, 4000);
+    assert_int_equal(sync_set_covered_from(set), 4000);
+    assert_gap(set, 0, 4000, 999999);
+    assert_int_equal(sync_set_insert(set, &record), SYNC_INSERTED);
+    sync_set_uncover(set, 4500); /* it is covered */
+    assert_int_equal(sync_set_covered_from(set), 4000);
+    sync_set_destroy(&set);
+}
+
 static void never_forgets_a_gap_however_many_there_are(void **state)
 {
     (void)state;
@@ -337,6 +373,8 @@ int main(void)
             cmocka_unit_test(pruning_in_steps_shows_readers_the_pruned_set_at_once),
             cmocka_unit_test(when_full_the_oldest_moment_makes_room),
             cmocka_unit_test(refuses_times_that_have_no_place_on_the_wire),
+            cmocka_unit_test(an_id_taken_back_is_gone_and_may_come_again),
+            cmocka_unit_test(covers_again_what_was_pruned_too_early_and_knows_that_it_is_missing),
             cmocka_unit_test(joins_and_cuts_the_times_it_may_be_missing_something_of),
             cmocka_unit_test(never_forgets_a_gap_however_many_there_are),
     };
