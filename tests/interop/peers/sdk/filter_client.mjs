@@ -99,6 +99,9 @@ async function connect () {
 }
 
 await connect()
+// The SDK asks only peers whose shards it has heard of, and does not try again by itself.
+await until(async () => (await waku.filter.peerManager.getPeers(
+  { protocol: Protocols.Filter, pubsubTopic: decoder.pubsubTopic })).length > 0, 'no metadata')
 require(await waku.filter.subscribe(decoder, onMessage), 'subscribing')
 const core = waku.filter.protocol
 let peer = waku.libp2p.getPeers()[0]
