@@ -264,9 +264,11 @@ enum status rest_cache_fetch(struct rest_cache *cache, enum rest_topic_kind kind
     *out = NULL;
     pthread_mutex_lock(&cache->mutex);
     bool is_there = has_topic(&cache->topics[kind], topic);
-    move_topic(cache, kind, topic, false, &batch_end);
+    if (is_there) {
+        move_topic(cache, kind, topic, false, &batch_end);
+    }
     pthread_mutex_unlock(&cache->mutex);
-    return is_there || *out != NULL ? STATUS_OK : STATUS_NOT_FOUND;
+    return is_there ? STATUS_OK : STATUS_NOT_FOUND;
 }
 
 /* True when it was linked; *evicted is what had to go. */
