@@ -36,9 +36,8 @@ static enum status on_opened(struct stream *stream)
 static size_t on_reserve(struct stream *stream, size_t wanted, uint8_t **to)
 {
     struct stranger_stream *own = stream_context(stream);
-    size_t room = SYNC_STRANGER_BYTES - own->length;
-    *to = own->bytes + own->length;
-    return wanted < room ? wanted : room;
+    *to = own->arriving;
+    return wanted < sizeof(own->arriving) ? wanted : sizeof(own->arriving);
 }
 
 static void on_commit(struct stream *stream, size_t n)
@@ -46,7 +45,10 @@ static void on_commit(struct stream *stream, size_t n)
     struct stranger_stream *own = stream_context(stream);
     stream_consumed(stream, n);
     change_begin(own->stranger);
-    own->length += n;
+    size_t room = SYNC_STRANGER_BYTES - own->length;
+    size_t kept = n < room ? n : room;
+    memcpy(own->bytes + own->length, own->arriving, kept);
+    own->length += kept;
     change_end(own->stranger);
 }
 

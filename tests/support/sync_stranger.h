@@ -25,7 +25,8 @@ struct stranger_stream {
     struct stream_address address; /* stream 0: not agreed */
     bool is_closed;
     size_t length;
-    uint8_t *bytes; /* received, SYNC_STRANGER_BYTES at most */
+    uint8_t *bytes;         /* received, SYNC_STRANGER_BYTES at most */
+    uint8_t arriving[4096]; /* the io thread's */
 };
 
 struct sync_stranger {
