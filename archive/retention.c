@@ -8,7 +8,9 @@ enum {
     MIN_STEP_ROWS = 16,
     FIRST_STEP_ROWS = 64,
     MAX_STEP_ROWS = 4096,
-    PACE = 4 /* rows a step takes for each that was stored since the last one */
+    MAX_PAUSE_STEPS = 4, /* aimed lengths of a step; a longer pause would let too many rows come */
+    PACE = 4,            /* rows a step takes for each that was stored since the last one */
+    MAX_PACE_ROWS = 1024 /* and no more for that: a step that is too long lets more rows wait */
 };
 
 static const uint64_t look_every_ns = NANOSECONDS_PER_SECOND;
@@ -91,7 +93,10 @@ static void choose_next(struct retention *retention, const struct archive_prune_
     }
     retention->due_ns = now + look_every_ns;
     if (result->has_more) {
-        retention->due_ns = are_inserts_waiting ? now + taken : now;
+        uint64_t pause = taken < MAX_PAUSE_STEPS * RETENTION_STEP_NS
+                                 ? taken
+                                 : MAX_PAUSE_STEPS * RETENTION_STEP_NS;
+        retention->due_ns = are_inserts_waiting ? now + pause : now;
     }
 }
 
@@ -105,7 +110,7 @@ enum status retention_step(struct retention *retention, bool are_inserts_waiting
     limits.max_count = policy->max_count != 0 ? policy->max_count : limits.max_count;
     limits.max_size_bytes = policy->max_bytes != 0 ? policy->max_bytes : limits.max_size_bytes;
     size_t pace = PACE * retention->put_rows;
-    pace = pace < MAX_STEP_ROWS ? pace : MAX_STEP_ROWS;
+    pace = pace < MAX_PACE_ROWS ? pace : MAX_PACE_ROWS;
     size_t rows = retention->step_rows > pace ? retention->step_rows : pace;
     enum status status = archive_prune(retention->archive, &limits, rows, &result);
     retention->put_rows = 0;

@@ -14,7 +14,8 @@
 enum {
     FIXTURE_BUDGET_BYTES = 16 << 20,
     FIXTURE_TOPICS = 7,
-    FIXTURE_MESSAGES_MAX = 1 << 20
+    FIXTURE_MESSAGES_MAX = 1 << 20,
+    FIXTURE_STORED_WAIT_S = 60
 };
 
 struct node_fixture {
@@ -43,10 +44,14 @@ void node_fixture_post_closed(struct node_fixture *fixture, uint64_t number);
 
 uint64_t node_fixture_count(const struct node_fixture *fixture, enum metric metric);
 
+/* Waits until the archive holds nothing that is not stored, and fails the test after a minute. */
+void node_fixture_wait_stored(const struct node_fixture *fixture);
+
 /*
  * Stops the node and checks that every ledger closes, that the budget was kept, that posted frames
  * were all received and all but the first copy of each of unique_count messages were recognised,
- * that what the archive and the application have is whole and is there once.
+ * that what the archive and the application have is whole and is there once. Messages that a stop has
+ * left in the spill file are held, not lost.
  */
 void node_fixture_stop_checked(
         struct node_fixture *fixture, uint64_t posted_count, uint64_t unique_count);

@@ -129,6 +129,7 @@ static void block_role(enum node_role role, bool is_on_disk)
     node_stall(fixture.node, role, 0);
     /* And the role goes on where it was. */
     assert_true(node_wait_in_flight(fixture.node, posted, 0));
+    node_fixture_wait_stored(&fixture);
     node_fixture_stop_checked(&fixture, posted, posted);
     node_fixture_end(&fixture);
 }

@@ -96,6 +96,7 @@ static void run_open_loop(bool is_on_disk)
         posted += producers[i].posted;
     }
     end_stalls(&staller);
+    node_fixture_wait_stored(&fixture);
     node_fixture_stop_checked(&fixture, posted, (uint64_t)PRODUCERS * UNIQUE_PER_PRODUCER);
     node_fixture_end(&fixture);
 }
@@ -130,6 +131,7 @@ static void run_closed_loop(bool is_on_disk)
     }
     assert_true(node_wait_in_flight(fixture.node, posted, 0));
     end_stalls(&staller);
+    node_fixture_wait_stored(&fixture);
     node_fixture_stop_checked(&fixture, posted, UNIQUE_PER_PRODUCER);
     const struct node_fixture *f = &fixture;
     assert_int_equal(node_fixture_count(f, LEDGER_ARCHIVE_DELIVERED), UNIQUE_PER_PRODUCER);

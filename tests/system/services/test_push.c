@@ -92,7 +92,7 @@ static void a_push_says_how_many_peers_it_went_to(void **state)
     assert_int_equal(outcome.code, 505);
     outcome = push_as(&client, LIGHTPUSH_LEGACY, LIVE_NODE_TOPIC, some_message());
     assert_int_equal(outcome.code, 503);
-    assert_string_equal(outcome.description, "no peers to relay to");
+    assert_string_equal(outcome.description, "not_published_to_any_peer");
     live_node_wait(&service, 2);
     live_node_wait_metric(&service, (enum metric)LEDGER_ARCHIVE_DELIVERED, 2);
     live_node_wait_metric(&service, (enum metric)LEDGER_FILTER_DELIVERED, 2);
