@@ -180,10 +180,19 @@ void fixture_close(struct fixture_archive *fixture)
     }
 }
 
+/* Room for one more; in doubling steps, since a sanitizer's realloc always copies. */
+static void *grow(void *items, size_t count, size_t size)
+{
+    if ((count & (count - 1)) == 0) {
+        items = realloc(items, (count == 0 ? 1 : 2 * count) * size);
+        REQUIRE(items != NULL);
+    }
+    return items;
+}
+
 static void page_add(struct fixture_page *page, const uint8_t *hash)
 {
-    page->hashes = realloc(page->hashes, (page->count + 1) * sizeof(*page->hashes));
-    REQUIRE(page->hashes != NULL);
+    page->hashes = grow(page->hashes, page->count, sizeof(*page->hashes));
     memcpy(page->hashes[page->count++], hash, MESSAGE_HASH_BYTES);
 }
 
@@ -216,8 +225,7 @@ void fixture_page_free(struct fixture_page *page)
 
 void model_add(struct model *model, const struct fixture_message *message, const uint8_t *hash)
 {
-    model->rows = realloc(model->rows, (model->count + 1) * sizeof(*model->rows));
-    REQUIRE(model->rows != NULL);
+    model->rows = grow(model->rows, model->count, sizeof(*model->rows));
     struct model_row *row = &model->rows[model->count++];
     row->message = *message;
     memcpy(row->hash, hash, MESSAGE_HASH_BYTES);
