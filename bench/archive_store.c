@@ -181,8 +181,10 @@ static void time_queries(struct archive_reader *reader, const char *when)
             taken[i] = clock_monotonic_ns() - start;
         }
         qsort(taken, QUERIES, sizeof(taken[0]), compare);
+        uint64_t median_ns = taken[QUERIES / 2];
+        uint64_t p99_ns = taken[QUERIES * 99 / 100];
         printf("%-16s %-17s p50 %8.0f us  p99 %8.0f us\n", when, kinds[kind].name,
-                (double)taken[QUERIES / 2] / 1e3, (double)taken[QUERIES * 99 / 100] / 1e3);
+                (double)median_ns / 1e3, (double)p99_ns / 1e3);
     }
     fflush(stdout);
 }
@@ -227,6 +229,25 @@ struct stalls {
     size_t removed;
 };
 
+/* A step when it is time for one; returns how long it took. */
+static uint64_t remove_some(struct archive *archive, struct retention *retention,
+        const struct retention_policy *policy, struct stalls *stalls, uint64_t start)
+{
+    uint64_t began = clock_monotonic_ns();
+    if (began < retention_due_ns(retention)) {
+        return 0;
+    }
+    size_t removed = 0;
+    check(retention_step(retention, true, &removed), "retention");
+    uint64_t now = clock_monotonic_ns();
+    stalls->removed += removed;
+    if (policy != NULL && stalls->removing_ns == 0 &&
+            count_of(archive) <= policy->max_count + BATCH) {
+        stalls->removing_ns = now - start;
+    }
+    return now - began;
+}
+
 /* As the archive thread does it with a ring that is never empty; policy NULL: without retention. */
 static struct stalls store(
         struct archive *archive, unsigned first, const struct retention_policy *policy)
@@ -238,18 +259,7 @@ static struct stalls store(
     uint64_t start = clock_monotonic_ns();
     uint64_t end = start + (uint64_t)STORE_SECONDS * NANOSECONDS_PER_SECOND;
     while (clock_monotonic_ns() < end || (policy != NULL && stalls.removing_ns == 0)) {
-        uint64_t step = 0;
-        if (clock_monotonic_ns() >= retention_due_ns(&retention)) {
-            size_t removed = 0;
-            uint64_t began = clock_monotonic_ns();
-            check(retention_step(&retention, true, &removed), "retention");
-            step = clock_monotonic_ns() - began;
-            stalls.removed += removed;
-            if (policy != NULL && stalls.removing_ns == 0 &&
-                    count_of(archive) <= policy->max_count + BATCH) {
-                stalls.removing_ns = began + step - start;
-            }
-        }
+        uint64_t step = remove_some(archive, &retention, policy, &stalls, start);
         uint64_t put = put_batch(archive, first + stalls.stored);
         retention_note_batch(&retention, BATCH, clock_monotonic_ns());
         stalls.stored += BATCH;

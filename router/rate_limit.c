@@ -53,6 +53,11 @@ static void skip_spaces(const char **text)
     }
 }
 
+static char lowered(char letter)
+{
+    return (char)tolower((unsigned char)letter);
+}
+
 /* The letters and digits of a name or a unit, in lower case; "" when there are none or too many. */
 static void read_word(char out[NAME_MAX_BYTES], const char **text)
 {
@@ -60,7 +65,7 @@ static void read_word(char out[NAME_MAX_BYTES], const char **text)
     out[0] = '\0';
     if (length < NAME_MAX_BYTES) {
         for (size_t i = 0; i < length; i++) {
-            out[i] = (char)tolower((unsigned char)(*text)[i]);
+            out[i] = lowered((*text)[i]);
         }
         out[length] = '\0';
         *text += length;

@@ -60,6 +60,13 @@ static void sleep_until(struct progress *progress, uint64_t wanted)
     }
 }
 
+static void check_made(const struct course *course, uint64_t number)
+{
+    for (size_t i = 0; i < STAGES; i++) {
+        CHECK(course->made[i][number] == number + i);
+    }
+}
+
 static void *read_finished(void *argument)
 {
     struct course *course = argument;
@@ -74,9 +81,7 @@ static void *read_finished(void *argument)
             sched_yield();
         }
         for (; read < finished; read++) {
-            for (size_t i = 0; i < STAGES; i++) {
-                CHECK(course->made[i][read] == read + i);
-            }
+            check_made(course, read);
         }
     }
     return NULL;

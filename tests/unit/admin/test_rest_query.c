@@ -82,6 +82,13 @@ static void sizes_of_pages_are_bounded(void **state)
     }
 }
 
+static void assert_says(const char *text, const char *reason)
+{
+    if (strstr(text, reason) == NULL) {
+        fail_msg("%s: %s", reason, text);
+    }
+}
+
 static void bad_parameters_are_refused_with_a_reason(void **state)
 {
     static const struct {
@@ -102,9 +109,7 @@ static void bad_parameters_are_refused_with_a_reason(void **state)
         struct rest_query query;
         struct rest_error error;
         assert_int_equal(rest_query_parse(&query, &bad[i].parameters, &error), STATUS_BAD_FIELD);
-        if (strstr(error.text, bad[i].reason) == NULL) {
-            fail_msg("%s: %s", bad[i].reason, error.text);
-        }
+        assert_says(error.text, bad[i].reason);
     }
 }
 
