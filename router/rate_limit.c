@@ -55,7 +55,7 @@ static void skip_spaces(const char **text)
 
 static char lowered(char letter)
 {
-    return (char)tolower((unsigned char)letter);
+    return (char)(tolower)((unsigned char)letter); /* the function: the macro is a nest */
 }
 
 /* The letters and digits of a name or a unit, in lower case; "" when there are none or too many. */
