@@ -6,6 +6,7 @@
  * stages. Its rows count both nodes together, as the reference's do.
  */
 
+#include <errno.h>
 #include <pthread.h>
 #include <spawn.h>
 #include <stdio.h>
@@ -24,7 +25,8 @@
 enum {
     HEAP_EVERY = 50,
     PROBE_PERIOD_US = 20 * 1000,
-    PROBES_MAX = 1500
+    PROBES_MAX = 1500,
+    LOST_S = 60 /* without any arrival */
 };
 
 struct macro_run {
@@ -119,10 +121,12 @@ static enum status make_shared(struct macro_run *run)
     size_t bytes = sizeof(struct macro_shared) + run->workload->count * sizeof(uint64_t);
     int commands[2];
     int acknowledgements[2];
+    struct timeval lost = {.tv_sec = LOST_S};
     run->memory = memfd_create("macro", 0);
     if (run->memory < 0 || ftruncate(run->memory, (off_t)bytes) != 0 ||
             socketpair(AF_UNIX, SOCK_STREAM, 0, commands) != 0 ||
-            socketpair(AF_UNIX, SOCK_STREAM, 0, acknowledgements) != 0) {
+            socketpair(AF_UNIX, SOCK_STREAM, 0, acknowledgements) != 0 ||
+            setsockopt(acknowledgements[0], SOL_SOCKET, SO_RCVTIMEO, &lost, sizeof(lost)) != 0) {
         return STATUS_SYSTEM;
     }
     struct macro_shared *shared =
@@ -227,11 +231,23 @@ static uint64_t in_flight(const struct macro_run *run)
            atomic_load_explicit(&run->peer.shared->finished, memory_order_acquire); /* FINISHED */
 }
 
+/* The receiver waits for it as well, so the whole run ends. */
+static _Noreturn void end_for_loss(const struct macro_run *run)
+{
+    fprintf(stderr, "message_path: %llu messages have not arrived for %d s: lost\n",
+            (unsigned long long)in_flight(run), LOST_S);
+    _Exit(EXIT_FAILURE);
+}
+
 static enum status wait_in_flight(const struct macro_run *run, uint64_t max)
 {
     char bytes[64];
     while (in_flight(run) > max) {
-        if (recv(run->peer.acknowledgements, bytes, sizeof(bytes), 0) <= 0) {
+        ssize_t n = recv(run->peer.acknowledgements, bytes, sizeof(bytes), 0);
+        if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) {
+            end_for_loss(run);
+        }
+        if (n <= 0) {
             return STATUS_CLOSED;
         }
     }
