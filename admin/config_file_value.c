@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "admin/config_file_private.h"
+#include "base/hex.h"
 
 enum {
     SCALAR_MAX = 64, /* of a number or boolean */
@@ -52,12 +53,11 @@ static enum status read_code_point(struct config_cursor *cursor)
     uint32_t point = 0;
     cursor->at++;
     for (size_t i = 0; i < digits; i++) {
-        char digit = config_peek(cursor);
-        if (!isxdigit((unsigned char)digit)) {
+        int value = hex_digit(config_peek(cursor));
+        if (value < 0) {
             return config_complain(
                     cursor, STATUS_BAD_FIELD, "\\u takes 4 and \\U 8 hexadecimal digits");
         }
-        int value = isdigit((unsigned char)digit) ? digit - '0' : (digit | 0x20) - 'a' + 10;
         point = point << 4 | (uint32_t)value;
         cursor->at++;
     }

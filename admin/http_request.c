@@ -86,16 +86,21 @@ void http_request_queue(struct http_request *request, unsigned status, const cha
             http_request_segment(request, 2));
 }
 
-void http_respond(struct http_request *request, unsigned status, const char *content_type,
-        const void *body, size_t length)
+/* The library does not write into a body that it copies or only sends. */
+static void *without_const(const void *body)
 {
-    /* The library does not write into what it copies from. */
     union {
         const void *given;
         void *taken;
     } bytes = {.given = body};
+    return bytes.taken;
+}
+
+void http_respond(struct http_request *request, unsigned status, const char *content_type,
+        const void *body, size_t length)
+{
     http_request_queue(request, status, content_type,
-            MHD_create_response_from_buffer(length, bytes.taken, MHD_RESPMEM_MUST_COPY));
+            MHD_create_response_from_buffer(length, without_const(body), MHD_RESPMEM_MUST_COPY));
 }
 
 void http_respond_text(struct http_request *request, unsigned status, const char *format, ...)
@@ -126,12 +131,8 @@ void http_respond_owned(struct http_request *request, unsigned status, const cha
 void http_respond_static(struct http_request *request, unsigned status, const char *content_type,
         const void *body, size_t length)
 {
-    union {
-        const void *given;
-        void *taken;
-    } bytes = {.given = body};
     http_request_queue(request, status, content_type,
-            MHD_create_response_from_buffer(length, bytes.taken, MHD_RESPMEM_PERSISTENT));
+            MHD_create_response_from_buffer(length, without_const(body), MHD_RESPMEM_PERSISTENT));
 }
 
 void http_request_hold(struct http_request *request)

@@ -4,25 +4,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int hex_value(char digit)
-{
-    if (digit >= '0' && digit <= '9') {
-        return digit - '0';
-    }
-    if (digit >= 'a' && digit <= 'f') {
-        return digit - 'a' + 10;
-    }
-    if (digit >= 'A' && digit <= 'F') {
-        return digit - 'A' + 10;
-    }
-    return -1;
-}
+#include "base/hex.h"
 
 /* The byte that two digits say; below 0 when they do not, or it is NUL. */
 static int decode_byte(const char *digits)
 {
-    int high = hex_value(digits[0]);
-    int low = high < 0 ? -1 : hex_value(digits[1]);
+    int high = hex_digit(digits[0]);
+    int low = high < 0 ? -1 : hex_digit(digits[1]);
     int byte = low < 0 ? -1 : high * 16 + low;
     return byte > 0 ? byte : -1;
 }

@@ -7,6 +7,8 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/hex.h"
+
 enum {
     PAGE_DEFAULT = ARCHIVE_PAGE_DEFAULT,
     PAGE_MAX = ARCHIVE_PAGE_MAX,
@@ -81,22 +83,12 @@ static enum status parse_page_size(uint64_t *out, const char *text, struct rest_
     return STATUS_OK;
 }
 
-static int hex_value(char digit)
-{
-    const char *digits = "0123456789abcdefABCDEF";
-    const char *found = digit != '\0' ? strchr(digits, digit) : NULL;
-    if (found == NULL) {
-        return -1;
-    }
-    return found - digits < 16 ? (int)(found - digits) : (int)(found - digits) - 6;
-}
-
 static enum status parse_hash(uint8_t *out, const char *text, struct rest_error *error)
 {
     const char *digits = strncasecmp(text, "0x", 2) == 0 ? text + 2 : text;
     size_t length = strlen(digits);
     for (size_t i = 0; i < length; i++) {
-        if (hex_value(digits[i]) < 0) {
+        if (hex_digit(digits[i]) < 0) {
             snprintf(error->text, sizeof(error->text),
                     "Exception converting hex string to bytes: %c is not a hexadecimal character",
                     digits[i] >= ' ' && digits[i] < 0x7F ? digits[i] : '?');
@@ -109,7 +101,7 @@ static enum status parse_hash(uint8_t *out, const char *text, struct rest_error 
         return STATUS_BAD_FIELD;
     }
     for (size_t i = 0; i < MESSAGE_HASH_BYTES; i++) {
-        out[i] = (uint8_t)(hex_value(digits[2 * i]) << 4 | hex_value(digits[2 * i + 1]));
+        out[i] = (uint8_t)(hex_digit(digits[2 * i]) << 4 | hex_digit(digits[2 * i + 1]));
     }
     return STATUS_OK;
 }

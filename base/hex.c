@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/hex.h"
 
-static int digit_value(char digit)
+int hex_digit(char digit)
 {
     if (digit >= '0' && digit <= '9') {
         return digit - '0';
@@ -31,8 +31,8 @@ enum status hex_decode(uint8_t *out, size_t length, const char *text)
         text += 2;
     }
     for (size_t i = 0; i < length; i++) {
-        int high = digit_value(text[0]);
-        int low = high < 0 ? -1 : digit_value(text[1]);
+        int high = hex_digit(text[0]);
+        int low = high < 0 ? -1 : hex_digit(text[1]);
         if (low < 0) {
             return STATUS_BAD_ARGUMENT;
         }

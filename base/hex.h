@@ -10,6 +10,9 @@
 #include "base/span.h"
 #include "base/status.h"
 
+/* 0 to 15, of either case; -1: no digit. */
+int hex_digit(char digit);
+
 /* out has room for 2 * bytes.length + 1 characters. */
 void hex_encode(char *out, struct span bytes);
 

@@ -23,8 +23,7 @@
 #include "archive/archive.h"
 #include "archive/file_ops.h"
 #include "base/clock.h"
-#include "codec/waku_message.h"
-#include "queues/topic.h"
+#include "bench/archive_messages.h"
 
 enum {
     MIX_MESSAGES = 2000, /* 130 MB */
@@ -45,11 +44,6 @@ static struct {
     const char *folder;
 } settings = {.rounds = 5, .rows = 100000, .folder = "."};
 
-static const char topic_name[] = "/waku/2/rs/1/0";
-static const struct topic topic = {.name = {(const uint8_t *)topic_name, sizeof(topic_name) - 1}};
-
-static uint64_t random_state = 42;
-
 static _Noreturn void fail(const char *what)
 {
     fprintf(stderr, "bench_archive: %s\n", what);
@@ -64,48 +58,13 @@ static void check(enum status status, const char *what)
     }
 }
 
-static uint64_t random_number(void)
-{
-    random_state ^= random_state << 13;
-    random_state ^= random_state >> 7;
-    random_state ^= random_state << 17;
-    return random_state;
-}
-
-/* Random bytes stand for the hash: what it costs is not what is measured here. */
 static struct envelope *make_envelope(unsigned number, size_t payload_bytes)
 {
-    static uint8_t payload[1 << 18];
-    char content_topic[64];
-    snprintf(content_topic, sizeof(content_topic), "/bench/1/topic-%u/proto",
-            number % CONTENT_TOPICS);
-    memcpy(payload, &number, sizeof(number));
-    struct waku_message_view fields = {
-            .payload = span_of(payload, payload_bytes),
-            .content_topic = span_of_text(content_topic),
-            .timestamp_ns = 1700000000000000000 + (int64_t)number * 1000000,
-            .has_payload = true,
-            .has_content_topic = true,
-            .has_timestamp = true,
-    };
-    size_t size = waku_message_size(&fields);
-    struct frame *frame = frame_try_create(NULL, FRAME_BUDGET_COMPLETE, size);
-    struct envelope *envelope = frame == NULL ? NULL : envelope_create(frame);
-    if (envelope == NULL || waku_message_encode(frame_bytes(frame), size, &fields) != size) {
-        fail("out of memory");
-    }
-    struct waku_message_view view;
-    envelope->message = span_of(frame_bytes(frame), size);
-    check(waku_message_decode(&view, envelope->message), "message");
-    envelope->payload = view.payload;
-    envelope->content_topic = view.content_topic;
-    envelope->timestamp_ns = view.timestamp_ns;
-    envelope->topic = &topic;
-    for (size_t i = 0; i < MESSAGE_HASH_BYTES; i += 8) {
-        uint64_t bytes = random_number();
-        memcpy(envelope->hash + i, &bytes, sizeof(bytes));
-    }
-    return envelope;
+    struct archive_message message = {.number = number,
+            .content_topics = CONTENT_TOPICS,
+            .payload_bytes = payload_bytes,
+            .timestamp_ns = 1700000000000000000 + (int64_t)number * 1000000};
+    return archive_bench_envelope(&message);
 }
 
 struct load {
@@ -330,7 +289,7 @@ static void time_queries(struct archive_reader *reader, const char *engine, unsi
     static double micros[QUERIES];
     for (unsigned i = 0; i < QUERIES; i++) {
         struct span hash =
-                span_of(known->hashes[random_number() % known->count], MESSAGE_HASH_BYTES);
+                span_of(known->hashes[archive_bench_random() % known->count], MESSAGE_HASH_BYTES);
         struct archive_query query = {.include_data = true};
         questions[question].make(&query, &hash);
         uint64_t bytes = 0;

@@ -20,8 +20,7 @@
 
 #include "archive/retention.h"
 #include "base/clock.h"
-#include "codec/waku_message.h"
-#include "queues/topic.h"
+#include "bench/archive_messages.h"
 
 enum {
     BATCH = 256,
@@ -36,9 +35,6 @@ static struct {
     const char *folder;
 } settings = {.rows = 1000000, .folder = "."};
 
-static const char topic_name[] = "/waku/2/rs/1/0";
-static const struct topic topic = {.name = {(const uint8_t *)topic_name, sizeof(topic_name) - 1}};
-static uint64_t random_state = 42;
 static int64_t first_ns;
 static int64_t step_ns;
 static uint8_t (*hashes)[MESSAGE_HASH_BYTES];
@@ -51,47 +47,13 @@ static void check(enum status status, const char *what)
     }
 }
 
-static uint64_t random_number(void)
-{
-    random_state ^= random_state << 13;
-    random_state ^= random_state >> 7;
-    random_state ^= random_state << 17;
-    return random_state;
-}
-
-/* Random bytes stand for the hash: what it costs is not what is measured here. */
 static struct envelope *make_envelope(unsigned number)
 {
-    uint8_t payload[PAYLOAD] = {0};
-    char content_topic[64];
-    snprintf(content_topic, sizeof(content_topic), "/bench/1/topic-%u/proto",
-            number % CONTENT_TOPICS);
-    memcpy(payload, &number, sizeof(number));
-    struct waku_message_view view;
-    struct waku_message_view fields = {.payload = span_of(payload, sizeof(payload)),
-            .content_topic = span_of_text(content_topic),
-            .timestamp_ns = first_ns + (int64_t)number * step_ns,
-            .has_payload = true,
-            .has_content_topic = true,
-            .has_timestamp = true};
-    size_t size = waku_message_size(&fields);
-    struct frame *frame = frame_try_create(NULL, FRAME_BUDGET_COMPLETE, size);
-    struct envelope *envelope = frame == NULL ? NULL : envelope_create(frame);
-    if (envelope == NULL ||
-            waku_message_encode_view(frame_bytes(frame), size, &fields, &view) != size) {
-        check(STATUS_NO_MEMORY, "message");
-        abort();
-    }
-    envelope->message = span_of(frame_bytes(frame), size);
-    envelope->payload = view.payload;
-    envelope->content_topic = view.content_topic;
-    envelope->timestamp_ns = view.timestamp_ns;
-    envelope->topic = &topic;
-    for (size_t i = 0; i < MESSAGE_HASH_BYTES; i += 8) {
-        uint64_t bytes = random_number();
-        memcpy(envelope->hash + i, &bytes, sizeof(bytes));
-    }
-    return envelope;
+    struct archive_message message = {.number = number,
+            .content_topics = CONTENT_TOPICS,
+            .payload_bytes = PAYLOAD,
+            .timestamp_ns = first_ns + (int64_t)number * step_ns};
+    return archive_bench_envelope(&message);
 }
 
 /* Nanoseconds that the put took. */
@@ -155,7 +117,8 @@ static void topic_of_a_day(struct archive_query *query, const struct span *known
     query->content_topics = &name;
     query->content_topic_count = 1;
     query->has_time_start = true;
-    query->time_start_ns = first_ns + (int64_t)(random_number() % settings.rows) / 2 * step_ns;
+    query->time_start_ns =
+            first_ns + (int64_t)(archive_bench_random() % settings.rows) / 2 * step_ns;
     query->has_time_end = true;
     query->time_end_ns = query->time_start_ns + 86400LL * NANOSECONDS_PER_SECOND;
 }
@@ -171,7 +134,7 @@ static void time_queries(struct archive_reader *reader, const char *when)
     for (size_t kind = 0; kind < sizeof(kinds) / sizeof(kinds[0]); kind++) {
         for (size_t i = 0; i < QUERIES; i++) {
             struct span known =
-                    span_of(hashes[random_number() % settings.rows], MESSAGE_HASH_BYTES);
+                    span_of(hashes[archive_bench_random() % settings.rows], MESSAGE_HASH_BYTES);
             struct archive_query query = {.include_data = true, .limit = 100};
             struct archive_page page;
             uint64_t bytes = 0;

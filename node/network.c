@@ -21,14 +21,6 @@
 #include "node/push_client.h"
 #include "node/subscribe_client.h"
 
-enum status network_explain(struct node_error *error, enum status status, const char *what)
-{
-    if (status != STATUS_OK && error->text[0] == '\0') {
-        snprintf(error->text, sizeof(error->text), "%s: %s", what, status_text(status));
-    }
-    return status;
-}
-
 static enum status add_topic(struct network *network, const char *name)
 {
     if (network->topic_count == NETWORK_TOPICS_MAX) {
@@ -78,7 +70,7 @@ static enum status assemble(struct network *network, const struct network_settin
     if (status == STATUS_OK) {
         status = list_topics(network, settings, options->options);
     }
-    return network_explain(error, status, "network");
+    return node_explain(error, status, "network");
 }
 
 enum status network_create(
@@ -93,7 +85,7 @@ enum status network_create(
     if (status != STATUS_OK) {
         memory_free(settings);
         memory_free(network);
-        return network_explain(error, status, "network");
+        return node_explain(error, status, "network");
     }
     network->identity = settings->identity;
     network->outbound.bytes_max = settings->outbound_bytes_max;

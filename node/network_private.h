@@ -54,10 +54,6 @@ struct network {
     size_t topic_count;
 };
 
-/* Says what failed, unless the error says something already. Returns the status. */
-MUST_USE enum status network_explain(
-        struct node_error *error, enum status status, const char *what);
-
 /* node/network_switch.c: io loops and switch, where it listens, what the node is to be dialled by. */
 void network_list_loops(const struct network *network, struct io_loop *out[NETWORK_IO_THREADS_MAX]);
 MUST_USE enum status network_make_switch(

@@ -104,7 +104,7 @@ static enum status make_relay(struct network *network, const struct network_sett
             .peer_events_max = settings->peer_events_max,
     };
     enum status status = relay_create(&network->relay, &relay_options);
-    return network_explain(error, status,
+    return node_explain(error, status,
             status == STATUS_BAD_ARGUMENT ? "--memory-budget is too small for --max-msg-size"
                                           : "relay");
 }
@@ -187,7 +187,7 @@ static enum status make_store(struct network *network, const struct network_sett
         return STATUS_OK;
     }
     if (options->query_jobs == NULL) {
-        return network_explain(error, STATUS_BAD_ARGUMENT, "--store with --archive=none");
+        return node_explain(error, STATUS_BAD_ARGUMENT, "--store with --archive=none");
     }
     return store_create(&network->store, &store_options);
 }
@@ -201,7 +201,7 @@ static enum status make_store_sync(struct network *network, const struct network
         return STATUS_OK;
     }
     if (options->query_jobs == NULL) {
-        return network_explain(error, STATUS_BAD_ARGUMENT, "--store-sync with --archive=none");
+        return node_explain(error, STATUS_BAD_ARGUMENT, "--store-sync with --archive=none");
     }
     network_list_loops(network, loops);
     sync_options.net_switch = network->net_switch;
@@ -239,7 +239,7 @@ static enum status make_store_resume(struct network *network,
         return STATUS_OK;
     }
     if (options->query_jobs == NULL) {
-        return network_explain(error, STATUS_BAD_ARGUMENT, "--store-resume with --archive=none");
+        return node_explain(error, STATUS_BAD_ARGUMENT, "--store-resume with --archive=none");
     }
     return store_resume_create(&network->store_resume, &resume_options);
 }
@@ -272,7 +272,7 @@ static enum status make_peer_manager(
     memcpy(network->static_nodes, settings->static_nodes, sizeof(network->static_nodes));
     network->static_node_count = settings->static_node_count;
     enum status status = peer_manager_create(&network->peer_manager, &options);
-    return network_explain(error, status,
+    return node_explain(error, status,
             status == STATUS_BAD_ARGUMENT ? "--relay-service-ratio is not RELAY:SERVICE"
                                           : "peer manager");
 }
@@ -320,7 +320,7 @@ enum status network_make_protocols(struct network *network, const struct network
     if (status == STATUS_OK) {
         status = make_store_resume(network, settings, options, error);
     }
-    return network_explain(error, status, "protocols");
+    return node_explain(error, status, "protocols");
 }
 
 bool network_has_pending(const struct network *network)

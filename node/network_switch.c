@@ -46,10 +46,10 @@ enum status network_make_switch(
     struct io_loop *loops[NETWORK_IO_THREADS_MAX];
     enum status status = make_loops(network, settings->io_threads);
     if (status == STATUS_OK) {
-        status = network_explain(error, make_tls(network, settings), "websocket-secure");
+        status = node_explain(error, make_tls(network, settings), "websocket-secure");
     }
     if (status != STATUS_OK) {
-        return network_explain(error, status, "io loop");
+        return node_explain(error, status, "io loop");
     }
     network_list_loops(network, loops);
     struct switch_options options = settings->limits;
@@ -57,7 +57,7 @@ enum status network_make_switch(
     options.loops = loops;
     options.loop_count = network->loop_count;
     options.tls_server = network->tls;
-    return network_explain(error, switch_create(&network->net_switch, &options), "switch");
+    return node_explain(error, switch_create(&network->net_switch, &options), "switch");
 }
 
 enum status network_listen(
@@ -67,7 +67,7 @@ enum status network_listen(
         char text[MULTIADDR_TEXT_SIZE];
         enum status status = switch_listen(network->net_switch, &settings->listen[i]);
         if (status != STATUS_OK) {
-            return network_explain(error, status, multiaddr_print(text, &settings->listen[i]));
+            return node_explain(error, status, multiaddr_print(text, &settings->listen[i]));
         }
     }
     return STATUS_OK;

@@ -13,7 +13,7 @@
 #include "base/rcu.h"
 #include "node/node_private.h"
 
-static enum status explain(struct node_error *error, enum status status, const char *what)
+enum status node_explain(struct node_error *error, enum status status, const char *what)
 {
     if (status != STATUS_OK && error->text[0] == '\0') {
         snprintf(error->text, sizeof(error->text), "%s: %s", what, status_text(status));
@@ -424,7 +424,7 @@ enum status node_create(struct node **out, const struct options *options,
     struct node *node = aligned_alloc(CACHE_LINE, whole);
     error->text[0] = '\0';
     if (node == NULL) {
-        return explain(error, STATUS_NO_MEMORY, "node");
+        return node_explain(error, STATUS_NO_MEMORY, "node");
     }
     memset(node, 0, sizeof(*node));
     pthread_mutex_init(&node->topics_writer, NULL);
@@ -438,7 +438,7 @@ enum status node_create(struct node **out, const struct options *options,
     for (size_t i = 0; i < NODE_LANES_MAX; i++) {
         dispatcher_init(&node->lanes[i].dispatcher);
     }
-    enum status status = explain(error, assemble(node, options, error), "node");
+    enum status status = node_explain(error, assemble(node, options, error), "node");
     if (status != STATUS_OK) {
         node_destroy(&node);
         return status;

@@ -48,6 +48,9 @@ struct node_error {
     char text[1100];
 };
 
+/* Says what failed, unless the error says something already. Returns the status. */
+MUST_USE enum status node_explain(struct node_error *error, enum status status, const char *what);
+
 /* The application's side; what is NULL is not called. */
 struct node_hooks {
     event_callback *event; /* on the event thread */

@@ -9,6 +9,7 @@
 // --paced false), until M have come. Then it prints
 //   "SENT count digest" and "GOT count digest copies", the digests over the sorted SHA-256 of the
 // messages' bytes, and ends with 0 when the next line, or the end, of standard input comes.
+import './polyfill.mjs'
 import { createHash, randomFillSync } from 'node:crypto'
 import { createInterface } from 'node:readline'
 
@@ -17,13 +18,6 @@ const WINDOW = 32
 const TIME_LIMIT_MS = 120000
 // Field 77, which no schema knows: forwarded messages have to keep it.
 const UNKNOWN_FIELD = Buffer.from([0xea, 0x04, 0x03, 1, 2, 3])
-
-// libp2p 3 needs it, and Node 20 has not got it yet.
-Promise.withResolvers ??= function () {
-  let resolve, reject
-  const promise = new this((a, b) => { resolve = a; reject = b })
-  return { promise, resolve, reject }
-}
 
 export function parseArguments () {
   const args = process.argv.slice(2)

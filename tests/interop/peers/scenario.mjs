@@ -7,16 +7,11 @@
 // `listen` prints "LISTEN multiaddr" and serves echo until its standard input ends. `dial` runs the
 // scenario, prints "OK" and exits with 0, or says what went wrong and exits with 1.
 
+import './polyfill.mjs'
+
 export const ECHO = '/sluice/echo/1.0.0'
 const SIZES = [0, 1, 65519, 262145, 10 * 1024 * 1024]
 const TIME_LIMIT_MS = 150000
-
-// libp2p 3 needs it, and Node 20 has not got it yet.
-Promise.withResolvers ??= function () {
-  let resolve, reject
-  const promise = new this((a, b) => { resolve = a; reject = b })
-  return { promise, resolve, reject }
-}
 
 export function parseArguments () {
   const args = process.argv.slice(2)

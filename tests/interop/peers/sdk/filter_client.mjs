@@ -10,30 +10,15 @@
 // many messages more. OTHER_PUBSUB_TOPIC is one that the node has no part in. Prints what went wrong
 // and ends with 1, or prints OK.
 
-// Node 20 has no Promise.withResolvers, which some of the packages use.
-Promise.withResolvers ??= function () {
-  let resolve, reject
-  const promise = new this((a, b) => { resolve = a; reject = b })
-  return { promise, resolve, reject }
-}
+import { createStockNode } from './light_node.mjs'
+import { require } from '../require.mjs'
 
-const { createLightNode, Protocols } = await import('@waku/sdk')
-const { webSockets } = await import('@libp2p/websockets')
-const { all } = await import('@libp2p/websockets/filters')
-const { tcp } = await import('@libp2p/tcp')
-const { yamux } = await import('@chainsafe/libp2p-yamux')
+const { Protocols } = await import('@waku/sdk')
 const { multiaddr } = await import('@multiformats/multiaddr')
 
 const [address, muxer, contentTopic, messages, otherTopic] = process.argv.slice(2)
 const PATIENCE_MS = 60000
 const PUSH = '/vac/waku/filter-push/2.0.0-beta1'
-
-function require (fact, ...what) {
-  if (!fact) {
-    console.log('FAILED', ...what)
-    process.exit(1)
-  }
-}
 
 async function until (condition, what) {
   const end = Date.now() + PATIENCE_MS
@@ -43,18 +28,7 @@ async function until (condition, what) {
   }
 }
 
-const waku = await createLightNode({
-  networkConfig: { clusterId: 16, numShardsInCluster: 8 },
-  autoStart: true,
-  defaultBootstrap: false,
-  discovery: { dns: false, peerExchange: false, peerCache: false },
-  libp2p: {
-    hideWebSocketInfo: true,
-    filterMultiaddrs: false,
-    transports: [webSockets({ filter: all }), tcp()],
-    ...(muxer === 'yamux' ? { streamMuxers: [yamux()] } : {})
-  }
-})
+const waku = await createStockNode(muxer)
 let connections = 0
 let mostStreams = 0
 waku.libp2p.addEventListener('connection:open', event => {

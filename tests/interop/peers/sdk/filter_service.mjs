@@ -8,11 +8,8 @@
 // on one stream, then one stream each. Its next ping is answered with 404; when it has subscribed
 // again it gets as many more, and has to unsubscribe. Prints OK then, or what went wrong.
 
-Promise.withResolvers ??= function () {
-  let resolve, reject
-  const promise = new this((a, b) => { resolve = a; reject = b })
-  return { promise, resolve, reject }
-}
+import '../polyfill.mjs'
+import { require } from '../require.mjs'
 
 const { createLibp2p } = await import('libp2p')
 const { tcp } = await import('@libp2p/tcp')
@@ -27,13 +24,6 @@ const [contentTopic, messages] = process.argv.slice(2)
 const PUBSUB = '/waku/2/rs/16/3'
 const SUBSCRIBE = '/vac/waku/filter-subscribe/2.0.0-beta1'
 const PUSH = '/vac/waku/filter-push/2.0.0-beta1'
-
-function require (fact, ...what) {
-  if (!fact) {
-    console.log('FAILED', ...what)
-    process.exit(1)
-  }
-}
 
 const node = await createLibp2p({
   addresses: { listen: ['/ip4/127.0.0.1/tcp/0'] },

@@ -8,29 +8,14 @@
 // the legacy protocol, all on one connection; then the STORED messages of STORED_TOPIC are asked for,
 // in pages of both directions. Prints what went wrong and ends with 1, or prints OK.
 
-// Node 20 has no Promise.withResolvers, which some of the packages use.
-Promise.withResolvers ??= function () {
-  let resolve, reject
-  const promise = new this((a, b) => { resolve = a; reject = b })
-  return { promise, resolve, reject }
-}
+import { createStockNode } from './light_node.mjs'
+import { require } from '../require.mjs'
 
-const { createLightNode, Protocols } = await import('@waku/sdk')
-const { webSockets } = await import('@libp2p/websockets')
-const { all } = await import('@libp2p/websockets/filters')
-const { tcp } = await import('@libp2p/tcp')
-const { yamux } = await import('@chainsafe/libp2p-yamux')
+const { Protocols } = await import('@waku/sdk')
 const { multiaddr } = await import('@multiformats/multiaddr')
 
 const [address, muxer, pushes, storedTopic, stored] = process.argv.slice(2)
 const OPERATION_MS = 60000
-
-function require (fact, ...what) {
-  if (!fact) {
-    console.log('FAILED', ...what)
-    process.exit(1)
-  }
-}
 
 function inTime (promise, what) {
   const late = new Promise((resolve, reject) =>
@@ -38,18 +23,7 @@ function inTime (promise, what) {
   return Promise.race([promise, late])
 }
 
-const waku = await createLightNode({
-  networkConfig: { clusterId: 16, numShardsInCluster: 8 },
-  autoStart: true,
-  defaultBootstrap: false,
-  discovery: { dns: false, peerExchange: false, peerCache: false },
-  libp2p: {
-    hideWebSocketInfo: true,
-    filterMultiaddrs: false,
-    transports: [webSockets({ filter: all }), tcp()],
-    ...(muxer === 'yamux' ? { streamMuxers: [yamux()] } : {})
-  }
-})
+const waku = await createStockNode(muxer)
 let connections = 0
 waku.libp2p.addEventListener('connection:open', event => {
   connections++
