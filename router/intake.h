@@ -51,7 +51,8 @@ struct intake_source {
 
 /*
  * Posts every message of the RPC that frame holds and drops the caller's reference. A message of a
- * topic that is not subscribed is refused and counted here. *posted: parts in the inboxes. A malformed RPC is refused whole with its status.
+ * topic that is not subscribed is refused and counted here. *posted: parts in the inboxes. A malformed
+ * RPC is refused whole with its status.
  */
 MUST_USE enum status intake_post_rpc(const struct intake *intake, struct frame *CONSUMED frame,
         const struct intake_source *source, size_t *posted);
