@@ -15,16 +15,11 @@
  * most two. What must happen once ever (archive, sync) goes by message hash instead. When the set is at
  * its limit the entry queued longest ago goes for each that comes, counted as METRIC_SEEN_EVICTED.
  *
- * Progress:   everything is O(1) and waits for nobody; contains follows a chain, shorter than one on
- *             average, and again if the writer has put another entry in front meanwhile. The
- *             indexes are sized from the limit when the set is made, so nothing is ever rehashed;
- *             one allocation serves SEEN_SET_SLAB_ENTRIES entries.
- * Ownership:  entries are copied in. Slabs whose entries have all left are retired through RCU.
+ * Everything is O(1) but for the insert that doubles an index, some nanoseconds an entry. Index and
+ * entries take memory as messages come: one allocation serves SEEN_SET_SLAB_ENTRIES entries.
  *
- *                                        writer   RCU reader, online
- *   find_fast, insert, renew, expire       x
- *   contains                               x              x
- *   count, bytes                           x              x (may be slightly behind)
+ * Ownership:  entries are copied in.
+ * Thread:     one; count and bytes on any (they may be slightly behind).
  */
 
 #include <stdbool.h>
@@ -37,7 +32,7 @@
 #include "hash/sha256.h"
 
 enum {
-    SEEN_SET_SLAB_ENTRIES = 255,
+    SEEN_SET_SLAB_ENTRIES = 256,
     SEEN_SET_EXPIRE_STEP = 256, /* entries that one seen_set_expire looks at, at most */
     SEEN_SET_MIN_LIMIT_BYTES = 65536
 };
@@ -47,13 +42,9 @@ enum {
 
 struct seen_set;
 
-/*
- * limit_bytes >= SEEN_SET_MIN_LIMIT_BYTES covers entries and indexes (85 to 107 bytes an entry);
- * the few slabs that wait for their grace period come on top.
- */
+/* limit_bytes >= SEEN_SET_MIN_LIMIT_BYTES covers entries and indexes (85 to 107 bytes an entry). */
 MUST_USE enum status seen_set_create(struct seen_set **out, size_t limit_bytes, uint64_t window_ns);
 
-/* No reader may be left. */
 void seen_set_destroy(struct seen_set **set);
 
 /* The id of an entry with that topic and key, valid until the next insert or expire, or NULL. */
@@ -73,7 +64,6 @@ void seen_set_renew(struct seen_set *set, uint32_t topic, uint64_t key);
  */
 bool seen_set_expire(struct seen_set *set, uint64_t now_ns);
 
-/* Inside a read-side section. */
 bool seen_set_contains(const struct seen_set *set, uint32_t topic, const uint8_t id[SHA256_BYTES]);
 
 size_t seen_set_count(const struct seen_set *set);

@@ -43,11 +43,6 @@ static enum status set_options(struct shared_run *run)
             {"archive-memory-limit", "4GiB"},
             {"archive-spill-limit", "0"},
             {"pin", scenario->pin},
-            /*
-             * The seen set's table has one size from the start, but its pages become resident one by
-             * one as ids fall into them: a large one would hide what a message keeps.
-             */
-            {"seen-limit", scenario_shows_heap(scenario) ? "2MiB" : "64MiB"},
     };
     struct options_error error;
     enum status status = options_create(&run->options, tables);

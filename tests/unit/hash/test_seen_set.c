@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "base/metrics.h"
-#include "base/rcu.h"
 #include "hash/seen_set.h"
 
 enum {
@@ -24,7 +23,6 @@ static struct seen_set *set;
 static int start(void **state)
 {
     (void)state;
-    rcu_register();
     return seen_set_create(&set, LIMIT, WINDOW) == STATUS_OK ? 0 : -1;
 }
 
@@ -33,8 +31,6 @@ static int stop(void **state)
     (void)state;
     seen_set_destroy(&set);
     assert_null(set);
-    rcu_drain();
-    rcu_unregister();
     return 0;
 }
 
@@ -85,7 +81,6 @@ static void insert_numbers(uint64_t from, uint64_t to, uint64_t now)
 static void expire_all(uint64_t now)
 {
     while (seen_set_expire(set, now)) {
-        rcu_turn_over();
     }
 }
 
@@ -260,7 +255,6 @@ static void gives_up_the_oldest_at_the_limit_and_counts_them(void **state)
     for (uint64_t i = capacity; i < 3 * capacity; i++) {
         insert_numbers(i, i + 1, 0);
         assert_true(seen_set_bytes(set) <= LIMIT);
-        rcu_turn_over();
     }
     assert_int_equal(evicted(), 2 * capacity);
     assert_int_equal(seen_set_count(set), capacity);
@@ -280,6 +274,28 @@ static void needs_about_100_bytes_an_entry_at_any_limit(void **state)
     }
 }
 
+/* With indexes large enough to be mapped by themselves. */
+static void takes_memory_as_messages_come(void **state)
+{
+    (void)state;
+    enum {
+        COUNT = 250000
+    };
+    seen_set_destroy(&set);
+    assert_int_equal(seen_set_create(&set, (size_t)64 << 20, WINDOW), STATUS_OK);
+    assert_true(seen_set_bytes(set) < (size_t)64 << 10);
+    insert_numbers(0, COUNT, 0);
+    assert_true(seen_set_bytes(set) < (size_t)32 << 20);
+    assert_int_equal(seen_set_count(set), COUNT);
+    for (uint64_t i = 0; i < COUNT; i++) {
+        assert_seen(i, true);
+    }
+    expire_all(WINDOW);
+    for (uint64_t i = 0; i < COUNT; i++) {
+        assert_seen(i, false);
+    }
+}
+
 static void works_at_the_least_limit(void **state)
 {
     (void)state;
@@ -291,7 +307,6 @@ static void works_at_the_least_limit(void **state)
         seen_set_renew(set, message.topic, message.key);
         expire_all(i);
         assert_seen(i, true);
-        rcu_turn_over();
     }
     assert_true(seen_set_bytes(set) <= SEEN_SET_MIN_LIMIT_BYTES);
 }
@@ -351,6 +366,7 @@ int main(void)
             TEST(expires_in_steps),
             TEST(gives_up_the_oldest_at_the_limit_and_counts_them),
             TEST(needs_about_100_bytes_an_entry_at_any_limit),
+            TEST(takes_memory_as_messages_come),
             TEST(works_at_the_least_limit),
             TEST(does_as_a_plain_table_under_random_operations),
     };
