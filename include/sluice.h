@@ -170,8 +170,9 @@ typedef void sluice_publish_callback(
 /*
  * SLUICE_OK: queued, and done (which may be NULL) is called exactly once with what became of it. Any
  * other result: it was not taken, and done is not called. SLUICE_NOT_FOUND: the node does not take
- * part in the topic. SLUICE_LIMIT_REACHED: memory-budget or publish-limit is used up for the moment.
- * Never blocks.
+ * part in the topic, and with autosharding it is no shard of the network either (to such a shard the
+ * message goes by fanout: to peers that take part, not to our own archive and subscribers).
+ * SLUICE_LIMIT_REACHED: memory-budget or publish-limit is used up for the moment. Never blocks.
  */
 SLUICE_API enum sluice_result sluice_node_publish(struct sluice_node *node,
         const struct sluice_message *message, sluice_publish_callback *done, void *context);

@@ -97,7 +97,7 @@ static void give_up(struct publish *publish)
 }
 
 static enum sluice_result find_topic(const struct sluice_node *node,
-        const struct sluice_message *message, const struct topic **out)
+        const struct sluice_message *message, struct local_message *out)
 {
     char name[SHARD_TOPIC_MAX_BYTES];
     struct span topic_name = {0};
@@ -115,8 +115,8 @@ static enum sluice_result find_topic(const struct sluice_node *node,
         }
         topic_name = span_of(name, shard_format(name, shard));
     }
-    *out = topic_registry_find_subscribed(node->node->topics, topic_name);
-    return *out != NULL ? SLUICE_OK : SLUICE_NOT_FOUND;
+    out->topic = node_publish_topic(node->node, topic_name, &out->is_fanout);
+    return out->topic != NULL ? SLUICE_OK : SLUICE_NOT_FOUND;
 }
 
 static struct span span_of_bytes(struct sluice_bytes bytes)
@@ -143,7 +143,7 @@ static enum sluice_result post(
 {
     struct waku_message_view fields = fields_of(message);
     struct local_message local = {.fields = &fields, .completion = publish};
-    enum sluice_result result = find_topic(node, message, &local.topic);
+    enum sluice_result result = find_topic(node, message, &local);
     if (result != SLUICE_OK) {
         return result;
     }

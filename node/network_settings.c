@@ -132,7 +132,7 @@ static enum status read_shards(
         status = add_content_topic(
                 out, options_list_item(options, "content-topic", i), network_shards, error);
     }
-    for (uint32_t i = 0; status == STATUS_OK && named + topics == 0 && i < network_shards; i++) {
+    for (uint32_t i = 0; status == STATUS_OK && named == 0 && i < network_shards; i++) {
         status = add_shard(out, i, error);
     }
     return status;

@@ -83,6 +83,14 @@ MUST_USE enum status node_subscribe_topic(
         struct node *node, const struct topic **out, struct span name);
 MUST_USE enum status node_unsubscribe_topic(struct node *node, struct span name);
 
+/*
+ * Where an own message may go: a topic that the node takes part in, or, with autosharding, another
+ * shard of its network (*is_fanout: its peers get the message, our stages do not). NULL: neither.
+ * Thread: any.
+ */
+const struct topic *BORROWED node_publish_topic(
+        const struct node *node, struct span name, bool *is_fanout);
+
 /* The port of --metrics-server; 0: there is none. */
 uint16_t node_metrics_port(const struct node *node);
 

@@ -74,6 +74,8 @@ struct node_settings {
     size_t lane_count;
     size_t filter_count;
     uint32_t max_topics;
+    uint16_t cluster;
+    uint16_t shard_count; /* of a network with autosharding; 0: static sharding */
     size_t archive_ring;
     size_t filter_ring;
     size_t event_ring;
@@ -144,6 +146,9 @@ struct node {
 /* node/settings.c */
 MUST_USE enum status node_settings_read(
         struct node_settings *out, const struct options *options, struct node_error *error);
+
+/* node/topics.c: joins the topics that the options name, and makes the network's others known. */
+MUST_USE enum status node_join_topics(struct node *node, struct node_error *error);
 
 /* node/node_sync.c */
 

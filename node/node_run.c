@@ -64,22 +64,6 @@ static void start_reclaimer(const struct node *node)
     (void)!sched_setaffinity(0, sizeof(before), &before);
 }
 
-/* The topics that the options name, then the peers. */
-static enum status join_network(struct node *node, struct node_error *error)
-{
-    const char *name;
-    for (size_t i = 0; (name = network_topic_at(node->network, i)) != NULL; i++) {
-        enum status status = node_subscribe_topic(node, NULL, span_of_text(name));
-        if (status != STATUS_OK) {
-            snprintf(error->text, sizeof(error->text), "pubsub topic %.200s: %s", name,
-                    status_text(status));
-            return status;
-        }
-    }
-    network_start(node->network);
-    return STATUS_OK;
-}
-
 enum status node_start(struct node *node, struct node_error *error)
 {
     enum status status = STATUS_OK;
@@ -90,7 +74,10 @@ enum status node_start(struct node *node, struct node_error *error)
     node->is_running = true;
     atomic_store_explicit(&node->started_ns, clock_monotonic_ns(), memory_order_relaxed);
     if (status == STATUS_OK && node->network != NULL) {
-        status = join_network(node, error);
+        status = node_join_topics(node, error);
+    }
+    if (status == STATUS_OK && node->network != NULL) {
+        network_start(node->network);
     }
     if (status != STATUS_OK) {
         node_stop(node);
@@ -129,72 +116,6 @@ void node_stop(struct node *node)
         stop_role(node, start_order[i - 1]);
     }
     node->is_running = false;
-}
-
-/* Peers first, so that none gets a GRAFT for a topic that it does not know us in. */
-static enum status tell_of_topic(
-        struct node *node, const struct topic *topic, enum lane_event_kind kind)
-{
-    if (node->network != NULL) {
-        network_take_part(node->network, topic->name, kind == LANE_EVENT_JOIN_TOPIC);
-    }
-    if (node->relay_port.post == NULL) {
-        return STATUS_OK;
-    }
-    struct lane_event *event = lane_event_create(kind, 0, NULL);
-    if (event == NULL) {
-        return STATUS_NO_MEMORY;
-    }
-    event->topic = topic;
-    if (node->network != NULL) {
-        network_topic_changed(node->network, topic);
-    }
-    intake_post_event(&node->intake, topic->lane, event);
-    return STATUS_OK;
-}
-
-static enum status join_topic(struct node *node, const struct topic **out, struct span name)
-{
-    const struct topic *topic = NULL;
-    enum status status = topic_registry_subscribe(node->topics, &topic, name);
-    if (status != STATUS_OK) {
-        return status;
-    }
-    if (out != NULL) {
-        *out = topic;
-    }
-    /* relaxed: a count */
-    atomic_fetch_add_explicit(&node->topics_joined, 1, memory_order_relaxed);
-    node_fill_sync_set(node);
-    return tell_of_topic(node, topic, LANE_EVENT_JOIN_TOPIC);
-}
-
-enum status node_subscribe_topic(struct node *node, const struct topic **out, struct span name)
-{
-    pthread_mutex_lock(&node->topics_writer);
-    enum status status = join_topic(node, out, name);
-    pthread_mutex_unlock(&node->topics_writer);
-    return status;
-}
-
-static enum status leave_topic(struct node *node, struct span name)
-{
-    enum status status = topic_registry_unsubscribe(node->topics, name);
-    if (status != STATUS_OK) {
-        return status;
-    }
-    const struct topic *topic = topic_registry_find_interned(node->topics, name);
-    /* relaxed: a count */
-    atomic_fetch_add_explicit(&node->topics_left, 1, memory_order_relaxed);
-    return tell_of_topic(node, topic, LANE_EVENT_LEAVE_TOPIC);
-}
-
-enum status node_unsubscribe_topic(struct node *node, struct span name)
-{
-    pthread_mutex_lock(&node->topics_writer);
-    enum status status = leave_topic(node, name);
-    pthread_mutex_unlock(&node->topics_writer);
-    return status;
 }
 
 /* A request that its sender waits for. */

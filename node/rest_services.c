@@ -77,14 +77,12 @@ void rest_settle(
     free(publish);
 }
 
-static enum status post(struct rest *rest, const struct topic *topic,
-        const struct waku_message_view *fields, struct rest_publish *completion)
+static enum status post(struct rest *rest, const struct local_message *local)
 {
-    struct local_message local = {.topic = topic, .fields = fields, .completion = completion};
     struct intake_source source = {.received_ns = clock_wall_ns(),
             .received_monotonic_ns = clock_monotonic_ns(),
             .origin = ORIGIN_REST};
-    size_t size = waku_message_size(fields);
+    size_t size = waku_message_size(local->fields);
     if (size > rest->message_bytes_max) {
         return STATUS_TOO_LARGE;
     }
@@ -92,7 +90,7 @@ static enum status post(struct rest *rest, const struct topic *topic,
     if (frame == NULL) {
         return STATUS_LIMIT_REACHED;
     }
-    enum status status = intake_post_fields(&rest->node->intake, frame, &local, &source);
+    enum status status = intake_post_fields(&rest->node->intake, frame, local, &source);
     if (status != STATUS_OK) {
         frame_unref(frame);
     }
@@ -103,8 +101,9 @@ static enum status publish(void *context, struct span pubsub_topic,
         const struct waku_message_view *fields, rest_published *done, void *done_context)
 {
     struct rest *rest = context;
-    const struct topic *topic = topic_registry_find_subscribed(rest->node->topics, pubsub_topic);
-    if (topic == NULL) {
+    struct local_message local = {.fields = fields};
+    local.topic = node_publish_topic(rest->node, pubsub_topic, &local.is_fanout);
+    if (local.topic == NULL) {
         return STATUS_NOT_FOUND;
     }
     struct rest_publish *completion = malloc(sizeof(*completion));
@@ -112,7 +111,8 @@ static enum status publish(void *context, struct span pubsub_topic,
         return STATUS_NO_MEMORY;
     }
     *completion = (struct rest_publish){.done = done, .context = done_context};
-    enum status status = post(rest, topic, fields, completion);
+    local.completion = completion;
+    enum status status = post(rest, &local);
     if (status != STATUS_OK) {
         free(completion);
     }

@@ -101,6 +101,8 @@ enum status node_settings_read(
     out->lane_count = (size_t)options_number(options, "decode-lanes");
     out->filter_count = (size_t)options_number(options, "filter-threads");
     out->max_topics = (uint32_t)options_number(options, "max-topics");
+    out->cluster = (uint16_t)options_number(options, "cluster-id");
+    out->shard_count = (uint16_t)options_number(options, "num-shards-in-network");
     mesh_settings_read(&out->mesh, &out->scores, options);
     out->sync_limit = (size_t)options_number(options, "sync-limit");
     out->archive_batch = (size_t)options_number(options, "archive-batch");

@@ -47,6 +47,7 @@ struct frame_part {
     void *fields;        /* what a local publisher has encoded, owned; NULL: to be decoded */
     enum message_origin origin;
     bool has_signed_fields; /* from, seqno, signature or key is present */
+    bool is_fanout;         /* of a topic that the node takes no part in: for its peers only */
     bool is_embedded;       /* the first part of a frame lives inside it */
 };
 

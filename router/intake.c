@@ -91,6 +91,7 @@ struct posted_message {
     const struct topic *topic;
     void *completion;
     void *fields; /* what the part shall own, or NULL */
+    bool is_fanout;
 };
 
 static enum status post_local(const struct intake *intake, struct frame *frame,
@@ -106,6 +107,7 @@ static enum status post_local(const struct intake *intake, struct frame *frame,
     part->has_signed_fields = false;
     part->completion = message->completion;
     part->fields = message->fields;
+    part->is_fanout = message->is_fanout;
     frame_unref(frame);
     struct inbox *lane = intake->lanes[message->topic->lane];
     inbox_push(lane, &part->link);
@@ -116,8 +118,10 @@ static enum status post_local(const struct intake *intake, struct frame *frame,
 enum status intake_post_part(const struct intake *intake, struct frame *frame,
         const struct local_message *message, const struct intake_source *source)
 {
-    struct posted_message posted = {
-            .bytes = message->bytes, .topic = message->topic, .completion = message->completion};
+    struct posted_message posted = {.bytes = message->bytes,
+            .topic = message->topic,
+            .completion = message->completion,
+            .is_fanout = message->is_fanout};
     return post_local(intake, frame, source, &posted);
 }
 
@@ -144,7 +148,8 @@ enum status intake_post_fields(const struct intake *intake, struct frame *frame,
     struct posted_message posted = {.bytes = span_of(frame_bytes(frame), length),
             .topic = message->topic,
             .completion = message->completion,
-            .fields = encoded};
+            .fields = encoded,
+            .is_fanout = message->is_fanout};
     enum status status = post_local(intake, frame, source, &posted);
     if (status != STATUS_OK) {
         memory_free(encoded);

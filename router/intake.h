@@ -73,6 +73,7 @@ struct local_message {
     const struct waku_message_view *fields; /* intake_post_fields */
     struct span bytes;                      /* intake_post_part: inside the frame */
     void *completion;                       /* as of intake_post_message */
+    bool is_fanout;                         /* the node takes no part in topic: see frame_part */
 };
 
 /* As intake_post_message, for a frame of which the message is only a part. */

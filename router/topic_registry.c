@@ -154,25 +154,36 @@ static enum status intern(
     return STATUS_OK;
 }
 
-enum status topic_registry_subscribe(
-        struct topic_registry *registry, const struct topic **out, struct span name)
+static enum status find_or_intern(
+        struct topic_registry *registry, struct entry **out, struct span name)
 {
     if (!is_valid_name(name)) {
         return STATUS_BAD_TOPIC;
     }
     uint32_t slot = 0;
-    struct entry *entry = probe(registry, name, &slot);
-    if (entry == NULL) {
-        enum status status = intern(registry, &entry, name, slot);
-        if (status != STATUS_OK) {
-            return status;
-        }
+    *out = probe(registry, name, &slot);
+    return *out != NULL ? STATUS_OK : intern(registry, out, name, slot);
+}
+
+enum status topic_registry_subscribe(
+        struct topic_registry *registry, const struct topic **out, struct span name)
+{
+    struct entry *entry;
+    enum status status = find_or_intern(registry, &entry, name);
+    if (status != STATUS_OK) {
+        return status;
     }
     atomic_store_explicit(&entry->is_subscribed, true, memory_order_release); /* SUBSCRIBE */
     if (out != NULL) {
         *out = &entry->topic;
     }
     return STATUS_OK;
+}
+
+enum status topic_registry_intern(struct topic_registry *registry, struct span name)
+{
+    struct entry *entry;
+    return find_or_intern(registry, &entry, name);
 }
 
 enum status topic_registry_unsubscribe(struct topic_registry *registry, struct span name)

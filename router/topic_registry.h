@@ -9,7 +9,7 @@
  * Lifetime:  destroy after every envelope, frame part and thread that saw a topic is gone.
  *
  *                                  the writer   any thread
- *   subscribe, unsubscribe             x
+ *   subscribe, intern, unsubscribe     x
  *   find_*, at, count, is_subscribed   x            x
  */
 
@@ -50,6 +50,12 @@ void topic_registry_destroy(struct topic_registry **registry);
  */
 MUST_USE enum status topic_registry_subscribe(
         struct topic_registry *registry, const struct topic **out, struct span name);
+
+/*
+ * Interns name without taking part in it: what peers say of it is heard, and an own message can go to
+ * them. Errors as of subscribe.
+ */
+MUST_USE enum status topic_registry_intern(struct topic_registry *registry, struct span name);
 
 /* STATUS_NOT_FOUND when it is not subscribed. What holds the topic already keeps using it. */
 MUST_USE enum status topic_registry_unsubscribe(struct topic_registry *registry, struct span name);

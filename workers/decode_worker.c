@@ -62,12 +62,16 @@ static void settle(struct decode_worker *worker, struct frame_part *part,
         const struct lane_decision *decision, struct turn_count *count)
 {
     size_t peer_count = relay(worker, part, decision);
+    bool is_for_stages = decision->envelope != NULL && !part->is_fanout;
     tell(worker, part, decision, peer_count);
     frame_part_destroy(part);
-    if (decision->envelope != NULL) {
+    if (is_for_stages) {
         dispatcher_publish(worker->dispatcher, decision->envelope);
+    } else if (decision->envelope != NULL) {
+        metrics_add(METRIC_PUBLISH_FANOUT, 1);
+        envelope_unref(decision->envelope);
     }
-    count->finished += decision->verdict != LANE_NEW;
+    count->finished += !is_for_stages;
 }
 
 static void finish(struct decode_worker *worker, struct frame_part *part,

@@ -86,9 +86,10 @@ void live_node_publish(struct live_node *live, struct span message)
     struct intake_source source = {.received_ns = clock_wall_ns(),
             .received_monotonic_ns = clock_monotonic_ns(),
             .origin = ORIGIN_API};
-    assert_int_equal(
-            intake_post_message(node_intake(live->node), frame, live->topic, &source, NULL),
-            STATUS_OK);
+    struct local_message local = {.bytes = span_of(frame_bytes(frame), message.length)};
+    local.topic = node_publish_topic(live->node, live->topic->name, &local.is_fanout);
+    assert_non_null(local.topic);
+    assert_int_equal(intake_post_part(node_intake(live->node), frame, &local, &source), STATUS_OK);
 }
 
 static struct timespec end_after(uint64_t timeout_ns)

@@ -47,7 +47,7 @@ void live_node_start(struct live_node *live, const char *const settings[]);
 /* Stops it; every ledger must be closed then. */
 void live_node_stop(struct live_node *live);
 
-/* As the application does. */
+/* On live->topic, as the application does. */
 void live_node_publish(struct live_node *live, struct span message);
 
 /* Fails the test when there are not count received messages in LIVE_NODE_WAIT_S. */

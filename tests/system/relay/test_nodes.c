@@ -91,6 +91,36 @@ static void a_message_crosses_a_node_between_two_others(void **state)
     live_node_stop(&c);
 }
 
+/* gossipsub 1.0, "fanout": whoever takes no part in a topic publishes to peers that do. */
+static void to_a_shard_without_us_messages_go_by_fanout_and_to_no_stage(void **state)
+{
+    (void)state;
+    static const char name[] = "/waku/2/rs/16/7";
+    static const char beyond[] = "/waku/2/rs/16/8";
+    struct live_node a;
+    struct live_node b;
+    bool is_fanout;
+    const char *network[] = {"num-shards-in-network", "8", "shard", "0", NULL};
+    live_node_start(&a, network);
+    const char *settings[] = {"staticnode", a.address, NULL};
+    live_node_start(&b, settings);
+    assert_int_equal(node_subscribe_topic(b.node, &b.topic, span_of_text(name)), STATUS_OK);
+    a.topic = node_publish_topic(a.node, span_of_text(name), &is_fanout);
+    assert_non_null(a.topic);
+    assert_true(is_fanout);
+    assert_null(node_publish_topic(a.node, span_of_text(beyond), &is_fanout));
+    live_node_wait_for_way(&a, &b);
+    assert_int_equal(live_node_received(&a), 0);
+    assert_true(live_node_metric(&a, METRIC_PUBLISH_FANOUT) > 0);
+    assert_int_equal(live_node_metric(&a, (enum metric)LEDGER_EVENT_RECEIVED), 0);
+    assert_int_equal(live_node_metric(&a, (enum metric)LEDGER_ARCHIVE_RECEIVED), 0);
+    /* Joined, it is a topic as any other. */
+    assert_int_equal(node_subscribe_topic(a.node, &a.topic, span_of_text(name)), STATUS_OK);
+    live_node_wait_for_way(&b, &a);
+    live_node_stop(&a);
+    live_node_stop(&b);
+}
+
 static void a_topic_that_is_joined_later_is_relayed_and_one_that_is_left_is_not(void **state)
 {
     (void)state;
@@ -178,6 +208,7 @@ int main(void)
             cmocka_unit_test(two_nodes_exchange_a_thousand_messages_each_way_unchanged),
             cmocka_unit_test(a_message_crosses_a_node_between_two_others),
             cmocka_unit_test(a_topic_that_is_joined_later_is_relayed_and_one_that_is_left_is_not),
+            cmocka_unit_test(to_a_shard_without_us_messages_go_by_fanout_and_to_no_stage),
             cmocka_unit_test(never_sends_an_rpc_that_others_would_refuse),
             cmocka_unit_test(a_peer_that_comes_again_is_one_peer),
             cmocka_unit_test(nodes_of_two_clusters_part),

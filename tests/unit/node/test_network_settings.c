@@ -64,10 +64,33 @@ static void every_limit_of_connections_is_an_option(void **state)
     assert_int_equal(settings.limits.keep_alive_ms, 6000);
 }
 
+/* As the reference: without --shard all shards of the network, whatever content topics are named. */
+static void shards_are_those_named_or_all_and_those_of_content_topics(void **state)
+{
+    (void)state;
+    static const char *const all[][2] = {
+            {"num-shards-in-network", "8"},
+            {"content-topic", "/waku/2/content/test.js"},
+    };
+    /* RFC 51 has /toychat/2/huilong/proto in shard 3 of 8. */
+    static const char *const named[][2] = {
+            {"num-shards-in-network", "8"},
+            {"shard", "5"},
+            {"content-topic", "/toychat/2/huilong/proto"},
+    };
+    read_with(all, sizeof(all) / sizeof(all[0]));
+    assert_int_equal(settings.shard_count, 8);
+    read_with(named, sizeof(named) / sizeof(named[0]));
+    assert_int_equal(settings.shard_count, 2);
+    assert_int_equal(settings.shards[0], 5);
+    assert_int_equal(settings.shards[1], 3);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
             cmocka_unit_test(defaults_are_those_of_the_switch),
+            cmocka_unit_test(shards_are_those_named_or_all_and_those_of_content_topics),
             cmocka_unit_test(every_limit_of_connections_is_an_option),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -64,6 +64,24 @@ static void finds_nothing_that_is_not_subscribed_now(void **state)
     topic_registry_destroy(&registry);
 }
 
+static void an_interned_topic_is_known_but_not_subscribed(void **state)
+{
+    (void)state;
+    struct topic_registry *registry = create(1, 1);
+    struct span name = span_of_text("/waku/2/rs/1/0");
+    assert_int_equal(topic_registry_intern(registry, name), STATUS_OK);
+    assert_int_equal(topic_registry_intern(registry, name), STATUS_OK);
+    const struct topic *topic = topic_registry_find_interned(registry, name);
+    assert_non_null(topic);
+    assert_null(topic_registry_find_subscribed(registry, name));
+    assert_ptr_equal(subscribe(registry, "/waku/2/rs/1/0"), topic);
+    assert_int_equal(topic_registry_intern(registry, name), STATUS_OK);
+    assert_true(topic_registry_is_subscribed(registry, topic));
+    assert_int_equal(topic_registry_intern(registry, span_of_text("/t")), STATUS_LIMIT_REACHED);
+    assert_int_equal(topic_registry_intern(registry, span_of_text("")), STATUS_BAD_TOPIC);
+    topic_registry_destroy(&registry);
+}
+
 static void refuses_one_topic_past_the_limit_and_keeps_the_others(void **state)
 {
     (void)state;
@@ -153,6 +171,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
             cmocka_unit_test(interns_a_name_once_with_a_dense_index),
             cmocka_unit_test(finds_nothing_that_is_not_subscribed_now),
+            cmocka_unit_test(an_interned_topic_is_known_but_not_subscribed),
             cmocka_unit_test(refuses_one_topic_past_the_limit_and_keeps_the_others),
             cmocka_unit_test(refuses_names_that_no_topic_has),
             cmocka_unit_test(assigns_lanes_by_name_alone_when_told_to_hash),
