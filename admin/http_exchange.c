@@ -69,6 +69,7 @@ static void take_method(struct http_request *request, const char *method)
         if (strcmp(method, method_names[i].name) == 0) {
             request->method = method_names[i].method;
             request->is_method_known = true;
+            request->is_head = strcmp(method, "HEAD") == 0;
         }
     }
 }

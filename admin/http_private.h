@@ -25,6 +25,16 @@ struct http_table {
     void *context;
 };
 
+/* One line a minute for each path at most at INFO, with the number of the others; those at DEBUG. */
+enum {
+    HTTP_LOG_PATHS = 64
+};
+
+struct http_log_path {
+    uint64_t next_ns;
+    uint64_t others;
+};
+
 struct http_server {
     struct MHD_Daemon *daemon;
     int epoll;
@@ -35,6 +45,8 @@ struct http_server {
     size_t bodies_bytes; /* of all requests at this moment */
     struct http_origins *origins;
     struct http_table tables[HTTP_TABLES_MAX];
+    bool logs_requests;
+    struct http_log_path log_paths[HTTP_LOG_PATHS];
     size_t table_count;
     struct http_stream *streams; /* those that are open */
     uint64_t next_keep_alive_ns;
@@ -59,6 +71,7 @@ struct http_request {
     enum http_method method;
     bool is_head_taken;
     bool is_method_known;
+    bool is_head; /* HEAD: GET's route, and nothing may change by it */
     bool is_answered;
     bool is_held;
     enum MHD_Result queued;
@@ -71,6 +84,9 @@ struct http_request {
     void *next_context;
     const char *allow; /* header of a 405 */
 };
+
+/* admin/http_log.c */
+void http_log_answer(struct http_request *request, unsigned status);
 
 /* Queues the response, which it takes over, with the headers that every answer has. */
 void http_request_queue(struct http_request *request, unsigned status, const char *content_type,

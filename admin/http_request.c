@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "admin/http_private.h"
-#include "base/log.h"
 #include "base/metrics.h"
 
 static const char text_type[] = "text/plain; charset=utf-8";
@@ -25,6 +24,11 @@ const char *http_request_parameter(const struct http_request *request, const cha
 const char *http_request_header(const struct http_request *request, const char *name)
 {
     return MHD_lookup_connection_value(request->connection, MHD_HEADER_KIND, name);
+}
+
+bool http_request_is_head(const struct http_request *request)
+{
+    return request->is_head;
 }
 
 struct span http_request_body(const struct http_request *request)
@@ -81,9 +85,7 @@ void http_request_queue(struct http_request *request, unsigned status, const cha
     }
     request->is_answered = true;
     count_answer(status);
-    log_write(LOG_DEBUG, "http", "%u for /%.40s/%.40s/%.80s", status,
-            http_request_segment(request, 0), http_request_segment(request, 1),
-            http_request_segment(request, 2));
+    http_log_answer(request, status);
 }
 
 /* The library does not write into a body that it copies or only sends. */

@@ -49,6 +49,9 @@ const char *BORROWED http_request_parameter(const struct http_request *request, 
 /* A header; NULL when it is not there. */
 const char *BORROWED http_request_header(const struct http_request *request, const char *name);
 
+/* HEAD: handled as GET is, whose body is not sent. What GET takes away must stay then. */
+bool http_request_is_head(const struct http_request *request);
+
 struct span http_request_body(const struct http_request *request);
 
 /* Exactly one of these, once; body is copied, and text/plain when a function does not say. */

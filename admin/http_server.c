@@ -63,8 +63,7 @@ static enum status start_daemon(
             MHD_OPTION_NOTIFY_COMPLETED, http_exchange_end, server,
             MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)HTTP_HEAD_BYTES_MAX,
             MHD_OPTION_CONNECTION_LIMIT, (unsigned)options->connections_max,
-            MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)options->idle_timeout_s,
-            MHD_OPTION_LISTENING_ADDRESS_REUSE, 1u, MHD_OPTION_END);
+            MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)options->idle_timeout_s, MHD_OPTION_END);
     return server->daemon != NULL ? STATUS_OK : STATUS_SYSTEM;
 }
 
@@ -112,6 +111,7 @@ enum status http_server_create(struct http_server **out, const struct http_serve
     server->epoll = -1;
     server->wake = -1;
     server->body_bytes_max = options->body_bytes_max;
+    server->logs_requests = options->logs_requests;
     atomic_init(&server->held, 0);
     atomic_init(&server->is_closing, false);
     enum status status = assemble(server, options);

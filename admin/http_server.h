@@ -35,6 +35,7 @@ struct http_server_options {
      */
     const char *const *allowed_origins;
     size_t allowed_origin_count;
+    bool logs_requests; /* at INFO a line a minute for each path; otherwise all at DEBUG */
 };
 
 /* On the server's thread. It responds, opens a stream (http_stream.h) or holds the request. */

@@ -55,7 +55,12 @@ static void write_text(struct metrics_text *text, const char *format, ...)
 void metrics_text_family(
         struct metrics_text *text, const char *name, const char *type, const char *help)
 {
-    text->name = name;
+    text->is_left_out = false;
+    if (text->rename != NULL) {
+        text->is_left_out = !text->rename(text->name, name);
+    } else {
+        snprintf(text->name, sizeof(text->name), "%s", name);
+    }
     text->type = type;
     text->help = help;
     text->has_header = false;
@@ -73,6 +78,9 @@ static uint64_t hash_text(uint64_t hash, const char *text)
 static bool is_shown(struct metrics_text *text, const struct metrics_series *series, bool is_zero)
 {
     struct metrics_seen *seen = text->seen;
+    if (text->is_left_out) {
+        return false;
+    }
     if (series->is_always_there || seen == NULL) {
         return true;
     }

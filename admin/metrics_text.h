@@ -20,6 +20,7 @@
 #include "base/status.h"
 
 enum {
+    METRICS_NAME_MAX = 96,
     METRICS_LABEL_VALUE_MAX = 256,
     METRICS_SEEN_MAX = 8192 /* half of them are used; series beyond lose their zeros */
 };
@@ -30,6 +31,9 @@ struct metrics_seen {
     size_t count;
 };
 
+/* What a family is called on this page; false: it is left out. */
+typedef bool metrics_rename(char out[METRICS_NAME_MAX], const char *name);
+
 struct metrics_text {
     struct metrics_seen *BORROWED seen; /* NULL: all zeros are shown */
     char *bytes;
@@ -37,14 +41,19 @@ struct metrics_text {
     size_t capacity;
     bool has_failed;
     bool has_header; /* of the family at hand */
-    const char *name;
+    bool is_left_out;
+    metrics_rename *rename; /* NULL: families have the names that they are given */
+    char name[METRICS_NAME_MAX];
     const char *type;
     const char *help;
 };
 
 void metrics_text_begin(struct metrics_text *text, struct metrics_seen *seen);
 
-/* What follows belongs to it; the texts live until the next family. Families come once each. */
+/*
+ * What follows belongs to it; type and help live until the next family. Families come once each. A name
+ * is shorter than METRICS_NAME_MAX.
+ */
 void metrics_text_family(
         struct metrics_text *text, const char *name, const char *type, const char *help);
 

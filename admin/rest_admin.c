@@ -23,6 +23,7 @@ struct peers_question {
     enum rest_peers_view view;
     uint16_t shard;
     char *peer_id;
+    bool is_removal; /* the one peer is to go */
 };
 
 static void free_question(void *data)
@@ -30,6 +31,19 @@ static void free_question(void *data)
     struct peers_question *question = data;
     free(question->peer_id);
     free(question);
+}
+
+/* On the waiting thread. */
+static void remove_peer(struct rest_answer *answer, const char *peer_id)
+{
+    const struct rest_services *services = &answer->api->options.services;
+    enum status status = services->disconnect(services->context, peer_id);
+    if (status == STATUS_OK) {
+        rest_answer_send_text(answer, HTTP_OK, "OK");
+    } else {
+        rest_answer_send_text(answer, HTTP_UNAVAILABLE, "The peer could not be disconnected: %s",
+                status_text(status));
+    }
 }
 
 static void end_peers(
@@ -51,13 +65,14 @@ static void end_peers(
     if (!rest_add_peers(&answer->text, &wanted, peers, count)) {
         rest_answer_send_text(
                 answer, HTTP_NOT_FOUND, "Peer with ID %.100s not found", question->peer_id);
-        return;
+    } else if (question->is_removal) {
+        remove_peer(answer, question->peer_id);
+    } else {
+        rest_answer_send(answer);
     }
-    rest_answer_send(answer);
 }
 
-static void ask_peers(struct rest_api *api, struct http_request *request, enum rest_peers_view view,
-        uint16_t shard)
+static void ask(struct rest_api *api, struct http_request *request, struct peers_question asked)
 {
     const struct rest_services *services = &api->options.services;
     struct peers_question *question = calloc(1, sizeof(*question));
@@ -69,11 +84,11 @@ static void ask_peers(struct rest_api *api, struct http_request *request, enum r
         }
         return;
     }
-    *question = (struct peers_question){.view = view, .shard = shard};
+    *question = asked;
     answer->data = question;
     answer->free_data = free_question;
     enum status status = STATUS_OK;
-    if (view == REST_PEERS_ONE) {
+    if (asked.view == REST_PEERS_ONE) {
         question->peer_id = strdup(http_request_segment(request, ROUTE_PEER));
         status = question->peer_id == NULL ? STATUS_NO_MEMORY : STATUS_OK;
     }
@@ -87,14 +102,41 @@ static void ask_peers(struct rest_api *api, struct http_request *request, enum r
     }
 }
 
+static void ask_peers(struct rest_api *api, struct http_request *request, enum rest_peers_view view,
+        uint16_t shard)
+{
+    ask(api, request, (struct peers_question){.view = view, .shard = shard});
+}
+
 static void get_all(void *context, struct http_request *request)
 {
     ask_peers(context, request, REST_PEERS_ALL, 0);
 }
 
+/* False, and answered, when the path names no peer. */
+static bool is_peer_id(const struct rest_api *api, struct http_request *request)
+{
+    const char *text = http_request_segment(request, ROUTE_PEER);
+    const struct rest_services *services = &api->options.services;
+    if (services->is_peer_id(services->context, text)) {
+        return true;
+    }
+    http_respond_text(request, HTTP_BAD_REQUEST, "Invalid argument: %.100s is not a peer id", text);
+    return false;
+}
+
 static void get_one(void *context, struct http_request *request)
 {
-    ask_peers(context, request, REST_PEERS_ONE, 0);
+    if (is_peer_id(context, request)) {
+        ask_peers(context, request, REST_PEERS_ONE, 0);
+    }
+}
+
+static void delete_one(void *context, struct http_request *request)
+{
+    if (is_peer_id(context, request)) {
+        ask(context, request, (struct peers_question){.view = REST_PEERS_ONE, .is_removal = true});
+    }
 }
 
 static void get_service(void *context, struct http_request *request)
@@ -320,6 +362,17 @@ static void get_subscriptions(void *context, struct http_request *request)
     }
 }
 
+static void post_store_sync(void *context, struct http_request *request)
+{
+    const struct rest_services *services = &((struct rest_api *)context)->options.services;
+    if (services->sync_now == NULL || services->sync_now(services->context) != STATUS_OK) {
+        http_respond_text(
+                request, HTTP_UNAVAILABLE, "Error: Store-sync is not mounted to the node");
+        return;
+    }
+    http_respond_text(request, HTTP_OK, "OK");
+}
+
 static void post_log_level(void *context, struct http_request *request)
 {
     const char *name = http_request_segment(request, 3);
@@ -340,6 +393,9 @@ const struct http_route rest_admin_routes[] = {
         {HTTP_GET, "/admin/v1/peers", get_all},
         {HTTP_POST, "/admin/v1/peers", post_peers},
         {HTTP_GET, "/admin/v1/peer/{peerId}", get_one},
+        {HTTP_DELETE, "/admin/v1/peer/{peerId}",
+                delete_one}, /* Sluice's own; likewise store-sync */
+        {HTTP_POST, "/admin/v1/store-sync", post_store_sync},
         {HTTP_GET, "/admin/v1/peers/service", get_service},
         {HTTP_GET, "/admin/v1/peers/stats", get_stats},
         {HTTP_GET, "/admin/v1/peers/connected", get_connected},

@@ -39,8 +39,8 @@ static void absent_relay(void *context, struct http_request *request)
 /* What is not there says so, whatever is asked of it. */
 static void add_absent(struct http_server *server, bool is_admin)
 {
-    static const struct http_route admin[] = {
-            {HTTP_GET, "/admin/*", absent_admin}, {HTTP_POST, "/admin/*", absent_admin}};
+    static const struct http_route admin[] = {{HTTP_GET, "/admin/*", absent_admin},
+            {HTTP_POST, "/admin/*", absent_admin}, {HTTP_DELETE, "/admin/*", absent_admin}};
     static const struct http_route relay[] = {{HTTP_GET, "/relay/*", absent_relay},
             {HTTP_POST, "/relay/*", absent_relay}, {HTTP_DELETE, "/relay/*", absent_relay}};
     if (is_admin) {
@@ -116,6 +116,17 @@ void rest_api_take(struct rest_api *api, struct envelope *envelope)
 void rest_api_take_pushed(struct rest_api *api, struct span pubsub_topic, struct span message)
 {
     rest_cache_add_bytes(api->filter_cache, pubsub_topic, message);
+}
+
+enum status rest_take_cached(struct rest_cache *cache, const struct http_request *request,
+        enum rest_topic_kind kind, const char *topic, struct rest_cached **out)
+{
+    struct span name = span_of_text(topic);
+    if (!http_request_is_head(request)) {
+        return rest_cache_fetch(cache, kind, name, out);
+    }
+    *out = NULL;
+    return rest_cache_is_subscribed(cache, kind, name) ? STATUS_OK : STATUS_NOT_FOUND;
 }
 
 void rest_respond_json(struct http_request *request, unsigned status, struct rest_text *text)

@@ -21,11 +21,35 @@ static enum status refuse(struct rest_error *error, const char *format, ...)
     return STATUS_BAD_FIELD;
 }
 
+/* A byte of JSON becomes up to a hundred bytes of tree: so values are counted before it is made. */
+static bool has_too_many_values(struct span body)
+{
+    enum {
+        VALUES_MAX = 4 * REST_LIST_MAX
+    };
+    size_t count = 0;
+    bool is_in_text = false;
+    for (size_t i = 0; i < body.length && count <= VALUES_MAX; i++) {
+        uint8_t byte = body.bytes[i];
+        if (is_in_text && byte == '\\') {
+            i++;
+        } else if (byte == '"') {
+            is_in_text = !is_in_text;
+        } else if (!is_in_text && (byte == ',' || byte == '[' || byte == '{')) {
+            count++;
+        }
+    }
+    return count > VALUES_MAX;
+}
+
 static enum status load(json_t **out, struct span body, struct rest_error *error)
 {
     json_error_t why;
     if (body.length == 0) {
         return refuse(error, "Missing content body");
+    }
+    if (has_too_many_values(body)) {
+        return refuse(error, "too many values");
     }
     *out = json_loadb((const char *)body.bytes, body.length, JSON_REJECT_DUPLICATES, &why);
     if (*out == NULL) {

@@ -212,8 +212,8 @@ static void respond_messages(
                 request, HTTP_BAD_REQUEST, "The topic is URL-encoded twice: %.200s", content_topic);
         return;
     }
-    if (rest_cache_fetch(api->filter_cache, REST_CONTENT_TOPIC, span_of_text(content_topic),
-                &batch) != STATUS_OK) {
+    if (rest_take_cached(api->filter_cache, request, REST_CONTENT_TOPIC, content_topic, &batch) !=
+            STATUS_OK) {
         http_respond_text(
                 request, HTTP_BAD_REQUEST, "Not subscribed to topic: %.300s", content_topic);
         return;

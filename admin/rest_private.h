@@ -17,6 +17,10 @@ struct rest_api {
 
 extern const char rest_json_type[]; /* "application/json" */
 
+/* What waits for the client, taken from the cache; HEAD takes nothing. STATUS_NOT_FOUND: no such topic. */
+MUST_USE enum status rest_take_cached(struct rest_cache *cache, const struct http_request *request,
+        enum rest_topic_kind kind, const char *topic, struct rest_cached **out);
+
 /* Tables of routes; context: the API. */
 extern const struct http_route rest_node_routes[];
 extern const size_t rest_node_route_count;

@@ -147,7 +147,7 @@ static void respond_messages(struct rest_api *api, struct http_request *request,
     if (!is_topic(request, topic)) {
         return;
     }
-    if (rest_cache_fetch(api->relay_cache, kind, span_of_text(topic), &batch) != STATUS_OK) {
+    if (rest_take_cached(api->relay_cache, request, kind, topic, &batch) != STATUS_OK) {
         http_respond_text(request, HTTP_NOT_FOUND, "Not subscribed to topic: %.300s", topic);
         return;
     }

@@ -147,6 +147,12 @@ struct rest_services {
     /* NULL: there is no network. */
     enum status (*peers)(void *context, rest_peers_listed *done, void *done_context);
     enum status (*dial)(void *context, const char *address, rest_dialed *done, void *done_context);
+    bool (*is_peer_id)(void *context, const char *text);
+    /* Closes the connection and forgets the peer, a little later. Thread: any. */
+    enum status (*disconnect)(void *context, const char *peer_id);
+
+    /* A store-sync session now, with whoever has it. STATUS_NOT_FOUND: there is no store-sync. */
+    enum status (*sync_now)(void *context);
 
     /* NULL: filter is not served. */
     enum status (*subscribers)(void *context, rest_subscriber_listed *each, void *each_context);

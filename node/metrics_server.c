@@ -18,6 +18,8 @@ struct metrics_server {
     struct node *node;
     struct http_server *server;
     struct metrics_seen seen; /* of pages without zeros */
+    enum metrics_names names;
+    struct service_peers service_peers;
 };
 
 static void show_metrics(void *context, struct http_request *request)
@@ -25,13 +27,34 @@ static void show_metrics(void *context, struct http_request *request)
     struct metrics_server *server = context;
     const char *zeros = http_request_parameter(request, "zeros");
     bool has_zeros = zeros != NULL && strcmp(zeros, "true") == 0;
+    struct metrics_export_options options = {.seen = has_zeros ? NULL : &server->seen,
+            .names = server->names,
+            .service_peers = &server->service_peers};
     size_t length;
-    char *page = metrics_export(server->node, has_zeros ? NULL : &server->seen, &length);
+    char *page = metrics_export(server->node, &options, &length);
     if (page == NULL) {
         http_respond_text(request, HTTP_UNAVAILABLE, "out of memory");
         return;
     }
     http_respond_owned(request, HTTP_OK, "text/plain; version=0.0.4; charset=utf-8", page, length);
+}
+
+static enum status read_names(
+        struct metrics_server *server, const struct options *options, struct node_error *error)
+{
+    static const char *const names[] = {[METRICS_NAMES_WAKU] = "waku",
+            [METRICS_NAMES_LOGOS_DELIVERY] = "logos_delivery",
+            [METRICS_NAMES_BOTH] = "both"};
+    const char *text = options_text(options, "metrics-names");
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        if (strcmp(text, names[i]) == 0) {
+            server->names = (enum metrics_names)i;
+            return STATUS_OK;
+        }
+    }
+    snprintf(error->text, sizeof(error->text),
+            "--metrics-names=%.50s is none of waku, logos_delivery, both", text);
+    return STATUS_BAD_ARGUMENT;
 }
 
 static const struct http_route routes[] = {{HTTP_GET, "/metrics", show_metrics}};
@@ -72,7 +95,13 @@ enum status metrics_server_create(struct metrics_server **out, struct node *node
         return STATUS_NO_MEMORY;
     }
     server->node = node;
-    enum status status = open_server(server, options, error);
+    if (options_flag(options, "network")) {
+        service_peers_read(&server->service_peers, options);
+    }
+    enum status status = read_names(server, options, error);
+    if (status == STATUS_OK) {
+        status = open_server(server, options, error);
+    }
     if (status != STATUS_OK) {
         metrics_server_destroy(&server);
         return status;

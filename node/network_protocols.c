@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/log.h"
 #include "base/memory.h"
 #include "net/protocols/echo.h"
 #include "net/protocols/identify.h"
@@ -295,6 +296,10 @@ enum status network_make_protocols(struct network *network, const struct network
     }
     if (status == STATUS_OK) {
         status = metadata_create(&network->metadata, &metadata);
+    }
+    if (status == STATUS_OK) { /* in the words of the reference, that scripts look for */
+        log_write(LOG_INFO, "metadata", "Created WakuMetadata protocol: cluster %u, %zu shards",
+                metadata.cluster_id, metadata.shard_count);
     }
     if (status == STATUS_OK && settings->has_relay) {
         status = make_relay(network, settings, options, error);

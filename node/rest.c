@@ -50,7 +50,8 @@ static enum status open_server(
             .body_bytes_max = (size_t)options_number(options, "rest-body-limit"),
             .idle_timeout_s = (uint32_t)(options_number(options, "rest-idle-timeout") / 1000),
             .allowed_origins = origins,
-            .allowed_origin_count = count};
+            .allowed_origin_count = count,
+            .logs_requests = true};
     if (server.port == 0 && options_number(options, "rest-port") != 0) {
         snprintf(error->text, sizeof(error->text), "--rest-port with --ports-shift is above %d",
                 PORT_MAX);
@@ -90,7 +91,7 @@ static enum status copy_texts(struct rest *rest, const struct options *options)
 static enum status make_api(struct rest *rest, const struct options *options)
 {
     struct rest_api_options api = {.server = rest->server,
-            .version = "v" SLUICE_VERSION,
+            .version = SLUICE_API_VERSION,
             .cluster = rest->cluster,
             .shard_count = rest->shard_count,
             .message_bytes_max = rest->message_bytes_max,

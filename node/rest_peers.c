@@ -6,7 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "net/protocols/store_sync.h"
 #include "node/filter.h"
+#include "node/network.h"
 #include "node/peers.h"
 #include "node/rest_private.h"
 
@@ -131,6 +133,36 @@ enum status rest_dial(void *context, const char *text, rest_dialed *done, void *
         return STATUS_BAD_ADDRESS;
     }
     return node_dial(rest->node, &address, done, done_context);
+}
+
+bool rest_is_peer_id(void *context, const char *text)
+{
+    struct peer_id id;
+    (void)context;
+    return peer_id_parse(&id, span_of_text(text)) == STATUS_OK;
+}
+
+enum status rest_disconnect(void *context, const char *text)
+{
+    const struct rest *rest = context;
+    struct peer_id id;
+    if (rest->node->network == NULL) {
+        return STATUS_NOT_FOUND;
+    }
+    enum status status = peer_id_parse(&id, span_of_text(text));
+    return status == STATUS_OK ? peer_manager_remove(network_peer_manager(rest->node->network), &id)
+                               : status;
+}
+
+enum status rest_sync_now(void *context)
+{
+    const struct rest *rest = context;
+    struct store_sync *sync = network_store_sync(rest->node->network);
+    if (sync == NULL) {
+        return STATUS_NOT_FOUND;
+    }
+    store_sync_now(sync);
+    return STATUS_OK;
 }
 
 /* Filter subscribers. */

@@ -53,6 +53,9 @@ enum status rest_query_peer(struct rest *rest, struct rest_store_call *call);
 /* node/rest_peers.c */
 enum status rest_list_peers(void *context, rest_peers_listed *done, void *done_context);
 enum status rest_dial(void *context, const char *address, rest_dialed *done, void *done_context);
+bool rest_is_peer_id(void *context, const char *text);
+enum status rest_disconnect(void *context, const char *text);
+enum status rest_sync_now(void *context);
 enum status rest_list_subscribers(void *context, rest_subscriber_listed *each, void *each_context);
 
 /* node/rest_filter.c */

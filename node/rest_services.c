@@ -188,5 +188,8 @@ void rest_fill_services(struct rest *rest, struct rest_services *services)
             .query = rest_query,
             .peers = has_network ? rest_list_peers : NULL,
             .dial = has_network ? rest_dial : NULL,
+            .is_peer_id = rest_is_peer_id,
+            .disconnect = rest_disconnect,
+            .sync_now = has_network ? rest_sync_now : NULL,
             .subscribers = rest->serves_filter ? rest_list_subscribers : NULL};
 }

@@ -141,13 +141,13 @@ static void run_remove(struct io_task *task)
 {
     struct request request = take(task);
     struct peer_manager *manager = request.manager;
-    struct peer_record *peer = peer_store_find(manager->store, &request.peer);
-    if (peer == NULL) {
-        return;
-    }
-    uint64_t connection = peer->connection;
-    if (peer_store_remove(manager->store, &request.peer) == STATUS_OK && connection != 0) {
-        switch_close_connection(manager->net_switch, connection, CLOSE_REQUESTED);
+    /* One that came to us may be connected without that an address of it is kept. */
+    const struct peer_connection *connection =
+            peer_connections_find_peer(&manager->connections, &request.peer);
+    enum status status = peer_store_remove(manager->store, &request.peer);
+    (void)status; /* not kept: only connected */
+    if (connection != NULL) {
+        switch_close_connection(manager->net_switch, connection->id, CLOSE_REQUESTED);
     }
 }
 

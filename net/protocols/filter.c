@@ -269,11 +269,24 @@ static struct fault shard_topics(const struct filter *filter, struct subscribe_j
     return (struct fault){0};
 }
 
-/* The topics of a subscription must be some that we get messages of: else it would wait for ever. */
+/*
+ * A shard that the client names may be joined later, while the node runs: messages are pushed from then
+ * on. One of another cluster, or one that we found for a content topic, would be waited for in vain.
+ */
+static bool may_be_served(
+        const struct filter *filter, const struct subscribe_job *job, struct span topic)
+{
+    struct shard shard;
+    if (topic_registry_find_subscribed(filter->options.intake->topics, topic) != NULL) {
+        return true;
+    }
+    return job->criteria.pubsub_topics == NULL && shard_parse(&shard, topic) == STATUS_OK &&
+           shard.cluster == filter->options.cluster_id;
+}
+
 static struct fault check_topics(const struct filter *filter, const struct subscribe_job *job)
 {
     const struct subscription_request *criteria = &job->criteria;
-    const struct topic_registry *topics = filter->options.intake->topics;
     for (size_t i = 0; i < criteria->content_topic_count; i++) {
         size_t length = criteria->content_topics[i].length;
         if (length == 0 || length > TOPIC_MAX_BYTES) {
@@ -282,8 +295,7 @@ static struct fault check_topics(const struct filter *filter, const struct subsc
         bool is_first = i == 0 || criteria->pubsub_topics != NULL;
         struct span topic = criteria->pubsub_topics != NULL ? criteria->pubsub_topics[i]
                                                             : criteria->pubsub_topic;
-        if (is_first && job->verb == FILTER_SUBSCRIBE &&
-                topic_registry_find_subscribed(topics, topic) == NULL) {
+        if (is_first && job->verb == FILTER_SUBSCRIBE && !may_be_served(filter, job, topic)) {
             return bad_request("pubsub topic is not supported by this node");
         }
     }

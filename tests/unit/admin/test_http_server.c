@@ -286,6 +286,69 @@ static void the_end_of_the_server_ends_its_streams(void **state)
     http_fixture_stop(&world->http);
 }
 
+/* Two servers that shared a port would each get some of the clients. */
+static void a_port_that_is_taken_is_refused(void **state)
+{
+    struct world *world = *state;
+    struct http_server *second;
+    start_with(world, NULL, 0);
+    struct http_server_options options = {.address = "127.0.0.1",
+            .port = http_server_port(world->http.server),
+            .connections_max = 1,
+            .body_bytes_max = 1};
+    assert_int_equal(http_server_create(&second, &options), STATUS_SYSTEM);
+    http_fixture_stop(&world->http);
+}
+
+static void head_is_get_without_a_body(void **state)
+{
+    struct world *world = *state;
+    start_with(world, NULL, 0);
+    assert_int_equal(
+            status_of(world, "HEAD /echo/x HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"), 200);
+    assert_string_equal(http_fixture_body(world->answer), "");
+    http_fixture_stop(&world->http);
+}
+
+/* What is longer than a connection's memory is refused, what fits is answered. */
+static void long_targets_are_answered_or_refused(void **state)
+{
+    enum {
+        FITS = 30 * 1000,
+        TOO_LONG = 200 * 1000
+    };
+    struct world *world = *state;
+    char *request = malloc(TOO_LONG + 128);
+    static const int lengths[] = {FITS, TOO_LONG};
+    assert_non_null(request);
+    start_with(world, NULL, 0);
+    for (size_t i = 0; i < 2; i++) {
+        int length = sprintf(request, "GET /echo/x?q=");
+        memset(request + length, 'q', (size_t)lengths[i]);
+        strcpy(request + length + lengths[i], " HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
+        int status = status_of(world, request);
+        assert_true(lengths[i] == FITS ? status == 200 : status == 414 || status == 431);
+    }
+    free(request);
+    http_fixture_stop(&world->http);
+}
+
+static void pipelined_requests_are_answered_in_turn(void **state)
+{
+    struct world *world = *state;
+    start_with(world, NULL, 0);
+    int fd = http_fixture_connect(&world->http);
+    http_fixture_send(fd, "GET /held/one HTTP/1.1\r\nHost: x\r\n\r\n"
+                          "POST /echo/two HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\n\r\nb"
+                          "GET /echo/three HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
+    assert_true(http_fixture_read_until(fd, world->answer, ANSWER_SIZE, "[three][][]"));
+    char *one = strstr(world->answer, "one");
+    char *two = strstr(world->answer, "[two][][b]");
+    assert_true(one != NULL && two != NULL && one < two);
+    close(fd);
+    http_fixture_stop(&world->http);
+}
+
 static void an_address_that_is_none_is_refused(void **state)
 {
     struct http_server *server;
@@ -318,6 +381,10 @@ int main(void)
             cmocka_unit_test(a_stream_sends_what_is_pushed_until_it_ends),
             cmocka_unit_test(a_stream_queue_is_bounded),
             cmocka_unit_test(the_end_of_the_server_ends_its_streams),
+            cmocka_unit_test(a_port_that_is_taken_is_refused),
+            cmocka_unit_test(head_is_get_without_a_body),
+            cmocka_unit_test(long_targets_are_answered_or_refused),
+            cmocka_unit_test(pipelined_requests_are_answered_in_turn),
             cmocka_unit_test(an_address_that_is_none_is_refused),
     };
     return cmocka_run_group_tests(tests, make_world, free_world);

@@ -43,6 +43,32 @@ static void a_zero_is_shown_only_after_another_value(void **state)
     expect_page(&seen, 0, "# HELP a_total as\n# TYPE a_total counter\na_total 0\n");
 }
 
+static bool only_a(char out[METRICS_NAME_MAX], const char *name)
+{
+    snprintf(out, METRICS_NAME_MAX, "new_%s", name);
+    return strcmp(name, "a_total") == 0;
+}
+
+static void a_page_may_have_other_names_and_leave_families_out(void **state)
+{
+    struct metrics_text text;
+    size_t length;
+    (void)state;
+    metrics_text_begin(&text, NULL);
+    text.rename = only_a;
+    metrics_text_family(&text, "b_total", "counter", "bs");
+    metrics_text_count(&text, &plain, 1);
+    metrics_text_family(&text, "a_total", "counter", "as");
+    metrics_text_count(&text, &plain, 2);
+    text.rename = NULL;
+    metrics_text_family(&text, "b_total", "counter", "bs");
+    metrics_text_count(&text, &plain, 3);
+    char *page = metrics_text_end(&text, &length);
+    assert_string_equal(page, "# HELP new_a_total as\n# TYPE new_a_total counter\nnew_a_total 2\n"
+                              "# HELP b_total bs\n# TYPE b_total counter\nb_total 3\n");
+    free(page);
+}
+
 static void zeros_are_shown_without_a_memory_and_where_they_are_wanted(void **state)
 {
     struct metrics_text text;
@@ -127,6 +153,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
             cmocka_unit_test(a_zero_is_shown_only_after_another_value),
+            cmocka_unit_test(a_page_may_have_other_names_and_leave_families_out),
             cmocka_unit_test(zeros_are_shown_without_a_memory_and_where_they_are_wanted),
             cmocka_unit_test(more_series_than_are_remembered_only_lose_their_zeros),
             cmocka_unit_test(label_values_are_escaped_and_cut),

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "admin/rest_body.h"
 
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "tests/support/cmocka.h"
@@ -65,6 +67,34 @@ static void fields_that_are_not_known_are_passed_over_or_refused(void **state)
     assert_int_equal(parse_message(&message, body, false), STATUS_OK);
     rest_message_fini(&message);
     assert_int_equal(parse_message(&message, body, true), STATUS_BAD_FIELD);
+}
+
+/* Small bodies that would become large trees; what stands in a text does not count. */
+static void a_body_of_too_many_values_is_refused(void **state)
+{
+    enum {
+        PAIRS = 5 * REST_LIST_MAX
+    };
+    static const char head[] = "{\"payload\":\"aGVsbG8\",\"contentTopic\":\"t\",\"more\":";
+    static const char *const values[] = {"[],", "{},", "1,"};
+    struct rest_message message;
+    (void)state;
+    char *body = malloc(sizeof(head) + (size_t)PAIRS * 3 + 16);
+    assert_non_null(body);
+    for (size_t i = 0; i < 3; i++) {
+        char *to = body + sprintf(body, "%s[", head);
+        for (size_t k = 0; k < PAIRS; k++) {
+            to += sprintf(to, "%s", values[i]);
+        }
+        strcpy(to, "0]}");
+        assert_int_equal(parse_message(&message, body, false), STATUS_BAD_FIELD);
+    }
+    char *to = body + sprintf(body, "%s\"\\\"", head);
+    memset(to, ',', PAIRS);
+    strcpy(to + PAIRS, "\"}");
+    assert_int_equal(parse_message(&message, body, false), STATUS_OK);
+    rest_message_fini(&message);
+    free(body);
 }
 
 static void bad_messages_are_refused_with_a_reason(void **state)
@@ -178,6 +208,7 @@ int main(void)
             cmocka_unit_test(a_message_with_everything),
             cmocka_unit_test(a_message_without_time_is_of_now),
             cmocka_unit_test(fields_that_are_not_known_are_passed_over_or_refused),
+            cmocka_unit_test(a_body_of_too_many_values_is_refused),
             cmocka_unit_test(bad_messages_are_refused_with_a_reason),
             cmocka_unit_test(lists_are_of_texts),
             cmocka_unit_test(pushes_have_a_message_and_perhaps_a_topic),

@@ -119,6 +119,24 @@ static void a_removed_peer_is_disconnected_and_not_dialled_again(void **state)
     fini_manager(&manager, nodes, 2);
 }
 
+/* No address of such a one is kept. */
+static void a_removed_client_is_disconnected(void **state)
+{
+    (void)state;
+    struct test_node node;
+    struct test_node client;
+    struct test_node *nodes[] = {&node, &client};
+    test_node_init(&node, NULL, any_port);
+    test_node_init(&client, NULL, NULL);
+    struct peer_manager *manager = create_manager(&node, NULL);
+    test_node_dial(&client, &node.address);
+    test_nodes_run(nodes, 2, is_identified, &node);
+    assert_int_equal(peer_manager_remove(manager, identity_peer_id(client.identity)), STATUS_OK);
+    test_nodes_run(nodes, 2, has_lost_one, &node);
+    assert_int_equal(node.last_reason, CLOSE_REQUESTED);
+    fini_manager(&manager, nodes, 2);
+}
+
 enum {
     CLIENTS = 8 /* the node has 12 connections, 6 of them for services */
 };
@@ -452,6 +470,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
             cmocka_unit_test(a_static_peer_is_dialled_again_after_it_has_restarted),
             cmocka_unit_test(a_removed_peer_is_disconnected_and_not_dialled_again),
+            cmocka_unit_test(a_removed_client_is_disconnected),
             cmocka_unit_test(clients_beyond_the_slots_of_services_are_closed),
             cmocka_unit_test(clients_that_do_not_identify_count_as_such_in_the_end),
             cmocka_unit_test(a_peer_of_another_cluster_is_left_alone_for_a_while),
