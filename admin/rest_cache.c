@@ -191,14 +191,14 @@ static void move_out(
     *batch_end = &cached->next;
 }
 
-/* Moves out what is of the topic and, with only_unwanted, what no topic of the other kind wants. */
+/* Moves out what is wanted as of the topic; with only_unwanted, what no topic of the other kind wants. */
 static void move_topic(struct rest_cache *cache, enum rest_topic_kind kind, struct span topic,
         bool only_unwanted, struct rest_cached ***batch_end)
 {
     struct rest_cached **place = &cache->oldest;
     while (*place != NULL) {
         struct rest_cached *cached = *place;
-        bool is_of_topic = span_equal(topic_of(cached, kind), topic);
+        bool is_of_topic = cached->is_wanted[kind] && span_equal(topic_of(cached, kind), topic);
         if (is_of_topic && only_unwanted) {
             cached->is_wanted[kind] = false;
             is_of_topic = !cached->is_wanted[1 - kind];

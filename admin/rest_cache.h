@@ -67,8 +67,8 @@ struct rest_cached {
 };
 
 /*
- * All messages of the topic, oldest first, which are then out of the cache; also those that are there
- * for a topic of the other kind. STATUS_NOT_FOUND: it is not subscribed.
+ * All messages that came since the topic was subscribed, oldest first, which are then out of the cache,
+ * also for a topic of the other kind. STATUS_NOT_FOUND: it is not subscribed.
  */
 MUST_USE enum status rest_cache_fetch(struct rest_cache *cache, enum rest_topic_kind kind,
         struct span topic, struct rest_cached **out);

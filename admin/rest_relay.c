@@ -264,6 +264,7 @@ static void respond_no_shard(struct http_request *request, const char *what, enu
 static void post_auto_messages(void *context, struct http_request *request)
 {
     struct rest_api *api = context;
+    const struct rest_services *services = services_of(api);
     struct rest_message message;
     char name[SHARD_TOPIC_MAX_BYTES];
     struct span topic;
@@ -273,7 +274,9 @@ static void post_auto_messages(void *context, struct http_request *request)
     enum status status =
             rest_shard_of(api, name, sizeof(name), &topic, message.fields.content_topic);
     if (status == STATUS_OK) {
-        publish(api, request, topic, &message.fields, true);
+        /* On a shard of ours the message is stored and served, though there be no peer to relay to. */
+        bool is_joined = services->is_joined(services->context, topic);
+        publish(api, request, topic, &message.fields, !is_joined);
     } else {
         respond_no_shard(request, "Failed to publish.", status);
     }

@@ -123,6 +123,8 @@ static enum status read_shards(
     uint32_t network_shards = (uint32_t)options_number(options, "num-shards-in-network");
     size_t named = options_list_count(options, "shard");
     size_t topics = options_list_count(options, "content-topic");
+    bool is_in_all = named == 0 ||
+                     (options_flag(options, "relay") && options_flag(options, "relay-all-shards"));
     enum status status = STATUS_OK;
     for (size_t i = 0; status == STATUS_OK && i < named; i++) {
         status =
@@ -132,7 +134,7 @@ static enum status read_shards(
         status = add_content_topic(
                 out, options_list_item(options, "content-topic", i), network_shards, error);
     }
-    for (uint32_t i = 0; status == STATUS_OK && named == 0 && i < network_shards; i++) {
+    for (uint32_t i = 0; status == STATUS_OK && is_in_all && i < network_shards; i++) {
         status = add_shard(out, i, error);
     }
     return status;

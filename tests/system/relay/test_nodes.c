@@ -100,7 +100,7 @@ static void to_a_shard_without_us_messages_go_by_fanout_and_to_no_stage(void **s
     struct live_node a;
     struct live_node b;
     bool is_fanout;
-    const char *network[] = {"num-shards-in-network", "8", "shard", "0", NULL};
+    const char *network[] = {"num-shards-in-network", "8", "relay-all-shards", "false", NULL};
     live_node_start(&a, network);
     const char *settings[] = {"staticnode", a.address, NULL};
     live_node_start(&b, settings);

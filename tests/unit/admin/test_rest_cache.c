@@ -115,6 +115,22 @@ static void a_message_of_two_subscriptions_is_there_for_either(void **state)
     rest_cache_destroy(&cache);
 }
 
+static void what_came_before_a_subscription_is_not_given_for_it(void **state)
+{
+    struct rest_cache *cache = made_cache();
+    size_t first;
+    (void)state;
+    subscribe(cache, REST_PUBSUB_TOPIC, "p");
+    add(cache, "p", "c", 1);
+    subscribe(cache, REST_CONTENT_TOPIC, "c");
+    add(cache, "p", "c", 2);
+    assert_int_equal(fetched(cache, REST_CONTENT_TOPIC, "c", &first), 1);
+    assert_int_equal(first, 2);
+    assert_int_equal(fetched(cache, REST_PUBSUB_TOPIC, "p", &first), 1);
+    assert_int_equal(first, 1);
+    rest_cache_destroy(&cache);
+}
+
 static void topics_are_bounded_and_found_in_any_order(void **state)
 {
     struct rest_cache *cache = made_cache();
@@ -166,6 +182,7 @@ int main(void)
             cmocka_unit_test(messages_are_kept_until_they_are_fetched_once),
             cmocka_unit_test(the_oldest_go_first_by_number_and_by_bytes),
             cmocka_unit_test(a_message_of_two_subscriptions_is_there_for_either),
+            cmocka_unit_test(what_came_before_a_subscription_is_not_given_for_it),
             cmocka_unit_test(topics_are_bounded_and_found_in_any_order),
             cmocka_unit_test(forms_differ_as_the_reference_s_do),
     };

@@ -64,12 +64,13 @@ static void every_limit_of_connections_is_an_option(void **state)
     assert_int_equal(settings.limits.keep_alive_ms, 6000);
 }
 
-/* As the reference: without --shard all shards of the network, whatever content topics are named. */
-static void shards_are_those_named_or_all_and_those_of_content_topics(void **state)
+/* As the reference: a relay of an autosharded network takes part in all of its shards. */
+static void shards_are_all_of_the_network_or_those_named(void **state)
 {
     (void)state;
     static const char *const all[][2] = {
             {"num-shards-in-network", "8"},
+            {"shard", "5"},
             {"content-topic", "/waku/2/content/test.js"},
     };
     /* RFC 51 has /toychat/2/huilong/proto in shard 3 of 8. */
@@ -77,20 +78,30 @@ static void shards_are_those_named_or_all_and_those_of_content_topics(void **sta
             {"num-shards-in-network", "8"},
             {"shard", "5"},
             {"content-topic", "/toychat/2/huilong/proto"},
+            {"relay-all-shards", "false"},
     };
+    static const char *const unnamed[][2] = {
+            {"num-shards-in-network", "8"},
+            {"relay-all-shards", "false"},
+    };
+    static const char *const fixed[][2] = {{"shard", "5"}};
     read_with(all, sizeof(all) / sizeof(all[0]));
     assert_int_equal(settings.shard_count, 8);
     read_with(named, sizeof(named) / sizeof(named[0]));
     assert_int_equal(settings.shard_count, 2);
     assert_int_equal(settings.shards[0], 5);
     assert_int_equal(settings.shards[1], 3);
+    read_with(unnamed, sizeof(unnamed) / sizeof(unnamed[0]));
+    assert_int_equal(settings.shard_count, 8);
+    read_with(fixed, sizeof(fixed) / sizeof(fixed[0]));
+    assert_int_equal(settings.shard_count, 1);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
             cmocka_unit_test(defaults_are_those_of_the_switch),
-            cmocka_unit_test(shards_are_those_named_or_all_and_those_of_content_topics),
+            cmocka_unit_test(shards_are_all_of_the_network_or_those_named),
             cmocka_unit_test(every_limit_of_connections_is_an_option),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
