@@ -250,18 +250,12 @@ uint64_t node_finished(const struct node *node)
 
 bool node_wait_in_flight(struct node *node, uint64_t submitted, uint64_t max)
 {
-    struct parking *parking = &node->progress.parking;
-    while (submitted - node_finished(node) > max) {
+    while (node_finished(node) + max < submitted) {
         if (has_lost_patience(node)) {
             return false;
         }
-        uint32_t ticket = parking_prepare(parking);
-        if (submitted - node_finished(node) <= max) {
-            parking_cancel(parking, ticket);
-            return true;
-        }
-        /* A failing archive wakes the progress each time it has tried again. */
-        parking_wait(parking, ticket, UINT64_MAX);
+        /* A failing archive alerts the progress each time it has tried again. */
+        (void)progress_wait(&node->progress, submitted - max, UINT64_MAX);
     }
     return true;
 }

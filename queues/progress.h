@@ -14,6 +14,7 @@
 
 #include <stdalign.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -32,7 +33,9 @@ struct progress_slot {
 };
 
 struct progress {
-    struct parking parking; /* producers sleep here */
+    struct parking parking; /* here sleeps who waits for anything that a stage gives back */
+    struct parking reached; /* and here who waits for a count */
+    alignas(CACHE_LINE) _Atomic uint64_t wanted; /* the lowest of those counts; UINT64_MAX: none */
     struct progress_slot slots[PROGRESS_SLOTS_MAX];
     size_t slot_count;
     size_t stage_count;
@@ -45,8 +48,20 @@ size_t progress_add_slot(struct progress *progress, size_t stage);
 
 void progress_add(struct progress *progress, size_t slot, uint64_t count);
 
-/* Wakes the producers that sleep. After one or several progress_add. */
+/*
+ * After one or several progress_add: wakes who sleeps on the parking, and, when the count is reached that
+ * somebody waits for, who sleeps in progress_wait. So a batch wakes a waiter once, not once a stage.
+ */
 void progress_wake(struct progress *progress);
+
+/* Wakes all who wait, whatever the count: something else has happened that they should look at. */
+void progress_alert(struct progress *progress);
+
+/*
+ * Sleeps until every stage is done with count messages, or an alert, or for no reason; false when
+ * timeout_ns (UINT64_MAX: none) has passed. The thread must be RCU-offline.
+ */
+bool progress_wait(struct progress *progress, uint64_t count, uint64_t timeout_ns);
 
 /* Messages that every stage is done with. */
 uint64_t progress_finished(const struct progress *progress);

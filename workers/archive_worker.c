@@ -108,7 +108,7 @@ static void report_failure(struct archive_stage *stage, enum status status)
     log_write_limited(&limit, LOG_ERROR, "archive", "the batch was refused: %s; it is tried again",
             status_text(status));
     /* Who waits for the archive looks at its health. */
-    progress_wake(stage->progress);
+    progress_alert(stage->progress);
 }
 
 /* expected: how many of them a producer of this process may wait for. */

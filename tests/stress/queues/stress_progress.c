@@ -10,7 +10,8 @@
  */
 
 enum {
-    STAGES = 2
+    STAGES = 2,
+    WAITERS = 2
 };
 
 struct course {
@@ -50,13 +51,8 @@ static void *finish_messages(void *argument)
 
 static void sleep_until(struct progress *progress, uint64_t wanted)
 {
-    for (;;) {
-        uint32_t ticket = parking_prepare(&progress->parking);
-        if (progress_finished(progress) >= wanted) {
-            parking_cancel(&progress->parking, ticket);
-            return;
-        }
-        CHECK(parking_wait(&progress->parking, ticket, LOST_WAKE_NS));
+    while (progress_finished(progress) < wanted) {
+        CHECK(progress_wait(progress, wanted, LOST_WAKE_NS));
     }
 }
 
@@ -70,10 +66,12 @@ static void check_made(const struct course *course, uint64_t number)
 static void *read_finished(void *argument)
 {
     struct course *course = argument;
+    uint64_t seed = 1 + (uint64_t)pthread_self();
     uint64_t read = 0;
     while (read < course->count) {
         if (course->sleeps) {
-            sleep_until(&course->progress, read + 1);
+            uint64_t wanted = read + 1 + random_next(&seed) % 20;
+            sleep_until(&course->progress, wanted < course->count ? wanted : course->count);
         }
         uint64_t finished = progress_finished(&course->progress);
         CHECK(finished >= read && finished <= course->count);
@@ -92,7 +90,7 @@ static void run(bool sleeps)
     static struct course course;
     struct stage stages[STAGES];
     pthread_t threads[STAGES];
-    pthread_t waiter;
+    pthread_t waiters[WAITERS];
     course.sleeps = sleeps;
     course.count = rounds(200000);
     progress_init(&course.progress);
@@ -102,11 +100,15 @@ static void run(bool sleeps)
         size_t number = progress_add_stage(&course.progress);
         stages[i] = (struct stage){&course, i, progress_add_slot(&course.progress, number)};
     }
-    start_thread(&waiter, read_finished, &course);
+    for (size_t i = 0; i < WAITERS; i++) {
+        start_thread(&waiters[i], read_finished, &course);
+    }
     for (size_t i = 0; i < STAGES; i++) {
         start_thread(&threads[i], finish_messages, &stages[i]);
     }
-    join_thread(waiter);
+    for (size_t i = 0; i < WAITERS; i++) {
+        join_thread(waiters[i]);
+    }
     for (size_t i = 0; i < STAGES; i++) {
         join_thread(threads[i]);
         free(course.made[i]);

@@ -65,6 +65,46 @@ static void wakes_who_waits(void **state)
     assert_true(parking_wait(&progress.parking, ticket, 0));
 }
 
+static void does_not_sleep_for_a_count_that_is_reached(void **state)
+{
+    struct progress progress;
+    (void)state;
+    progress_init(&progress);
+    size_t slot = progress_add_slot(&progress, PROGRESS_INTAKE);
+    progress_add(&progress, slot, 3);
+    assert_true(progress_wait(&progress, 3, UINT64_MAX));
+    assert_false(progress_wait(&progress, 4, 1));
+}
+
+static void wakes_who_waits_for_a_count_only_when_it_is_reached(void **state)
+{
+    struct progress progress;
+    (void)state;
+    progress_init(&progress);
+    size_t slot = progress_add_slot(&progress, PROGRESS_INTAKE);
+    assert_false(progress_wait(&progress, 3, 1));
+    uint32_t ticket = parking_prepare(&progress.reached);
+    progress_add(&progress, slot, 2);
+    progress_wake(&progress);
+    assert_false(parking_wait(&progress.reached, ticket, 1));
+    ticket = parking_prepare(&progress.reached);
+    progress_add(&progress, slot, 1);
+    progress_wake(&progress);
+    assert_true(parking_wait(&progress.reached, ticket, 0));
+}
+
+static void an_alert_wakes_all_who_wait(void **state)
+{
+    struct progress progress;
+    (void)state;
+    progress_init(&progress);
+    uint32_t first = parking_prepare(&progress.parking);
+    uint32_t second = parking_prepare(&progress.reached);
+    progress_alert(&progress);
+    assert_true(parking_wait(&progress.parking, first, 0));
+    assert_true(parking_wait(&progress.reached, second, 0));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -73,6 +113,9 @@ int main(void)
             cmocka_unit_test(slots_of_one_stage_add_up),
             cmocka_unit_test(what_ends_at_intake_comes_on_top),
             cmocka_unit_test(wakes_who_waits),
+            cmocka_unit_test(does_not_sleep_for_a_count_that_is_reached),
+            cmocka_unit_test(wakes_who_waits_for_a_count_only_when_it_is_reached),
+            cmocka_unit_test(an_alert_wakes_all_who_wait),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
