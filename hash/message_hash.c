@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "hash/message_hash.h"
 
+#include <assert.h>
+
 #include "base/metrics.h"
 #include "hash/sha256_pair.h"
 
@@ -49,12 +51,14 @@ void message_hash_and_id(uint8_t hash[SHA256_BYTES], uint8_t id[SHA256_BYTES],
     sha256_pair(id, (struct sha256_pieces){.spans = &message, .count = 1}, hash, hashed);
 }
 
-void message_hash_of_two(uint8_t hash_a[SHA256_BYTES], const struct message_hash_input *a,
-        uint8_t hash_b[SHA256_BYTES], const struct message_hash_input *b)
+void message_hash_of_many(const struct message_hash_job jobs[], size_t count)
 {
-    struct hashed_pieces pieces_a;
-    struct hashed_pieces pieces_b;
-    struct sha256_pieces hashed_a = lay_out(&pieces_a, a);
-    struct sha256_pieces hashed_b = lay_out(&pieces_b, b);
-    sha256_pair(hash_a, hashed_a, hash_b, hashed_b);
+    struct hashed_pieces pieces[MESSAGE_HASH_JOBS_MAX];
+    struct sha256_job hashed[MESSAGE_HASH_JOBS_MAX];
+    assert(count <= MESSAGE_HASH_JOBS_MAX);
+    for (size_t i = 0; i < count; i++) {
+        hashed[i] = (struct sha256_job){
+                .pieces = lay_out(&pieces[i], &jobs[i].input), .digest = jobs[i].hash};
+    }
+    sha256_side_by_side(hashed, count);
 }

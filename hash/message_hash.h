@@ -14,6 +14,7 @@
  * Thread: any.
  */
 
+#include <stddef.h>
 #include <stdint.h>
 
 #include "base/span.h"
@@ -30,9 +31,20 @@ struct message_hash_input {
 
 void message_hash(uint8_t hash[SHA256_BYTES], const struct message_hash_input *input);
 
-/* The hashes of two messages, side by side likewise: where no message id is wanted. */
-void message_hash_of_two(uint8_t hash_a[SHA256_BYTES], const struct message_hash_input *a,
-        uint8_t hash_b[SHA256_BYTES], const struct message_hash_input *b);
+struct message_hash_job {
+    struct message_hash_input input;
+    uint8_t *hash; /* SHA256_BYTES */
+};
+
+enum {
+    MESSAGE_HASH_JOBS_MAX = 8
+};
+
+/*
+ * The hashes of several messages, MESSAGE_HASH_JOBS_MAX at most, two side by side likewise: where no
+ * message id is wanted.
+ */
+void message_hash_of_many(const struct message_hash_job jobs[], size_t count);
 
 /*
  * Both names of a new message, message being its serialised form: the two passes run side by side

@@ -107,33 +107,60 @@ static void advance(struct block_reader *reader, size_t blocks)
     }
 }
 
-static void finish(struct block_reader *reader, uint8_t digest[SHA256_BYTES])
+static void write_digest(uint8_t digest[SHA256_BYTES], const struct block_reader *reader)
+{
+    for (size_t i = 0; i < SHA256_BYTES; i++) {
+        digest[i] = (uint8_t)(reader->state[i / 4] >> (24 - 8 * (i % 4)));
+    }
+}
+
+static void finish_alone(struct block_reader *reader)
 {
     while (reader->run_blocks > 0) {
         size_t blocks = reader->run_blocks;
         sha256_ni_blocks(reader->state, reader->run, blocks);
         advance(reader, blocks);
     }
-    for (size_t i = 0; i < SHA256_BYTES; i++) {
-        digest[i] = (uint8_t)(reader->state[i / 4] >> (24 - 8 * (i % 4)));
+}
+
+/* Until one of them is done. */
+static void advance_both(struct block_reader *a, struct block_reader *b)
+{
+    while (a->run_blocks > 0 && b->run_blocks > 0) {
+        size_t blocks = a->run_blocks < b->run_blocks ? a->run_blocks : b->run_blocks;
+        sha256_ni_blocks_pair(a->state, a->run, b->state, b->run, blocks);
+        advance(a, blocks);
+        advance(b, blocks);
     }
 }
 
-static void pair_interleaved(uint8_t digest_a[SHA256_BYTES], struct sha256_pieces pieces_a,
-        uint8_t digest_b[SHA256_BYTES], struct sha256_pieces pieces_b)
+static void interleave(const struct sha256_job jobs[], size_t count)
 {
-    struct block_reader a;
-    struct block_reader b;
-    reader_init(&a, pieces_a);
-    reader_init(&b, pieces_b);
-    while (a.run_blocks > 0 && b.run_blocks > 0) {
-        size_t blocks = a.run_blocks < b.run_blocks ? a.run_blocks : b.run_blocks;
-        sha256_ni_blocks_pair(a.state, a.run, b.state, b.run, blocks);
-        advance(&a, blocks);
-        advance(&b, blocks);
+    struct block_reader streams[2];
+    uint8_t *digests[2] = {NULL, NULL}; /* NULL: the stream has no job */
+    size_t begun = 0;
+    size_t done = 0;
+    while (done < count) {
+        for (size_t i = 0; i < 2 && begun < count; i++) {
+            if (digests[i] == NULL) {
+                reader_init(&streams[i], jobs[begun].pieces);
+                digests[i] = jobs[begun].digest;
+                begun++;
+            }
+        }
+        if (digests[0] != NULL && digests[1] != NULL) {
+            advance_both(&streams[0], &streams[1]);
+        } else {
+            finish_alone(&streams[digests[0] != NULL ? 0 : 1]);
+        }
+        for (size_t i = 0; i < 2; i++) {
+            if (digests[i] != NULL && streams[i].run_blocks == 0) {
+                write_digest(digests[i], &streams[i]);
+                digests[i] = NULL;
+                done++;
+            }
+        }
     }
-    finish(&a, digest_a);
-    finish(&b, digest_b);
 }
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -166,15 +193,23 @@ bool sha256_pair_is_side_by_side(void)
 
 #endif
 
-void sha256_pair(uint8_t digest_a[SHA256_BYTES], struct sha256_pieces a,
-        uint8_t digest_b[SHA256_BYTES], struct sha256_pieces b)
+void sha256_side_by_side(const struct sha256_job jobs[], size_t count)
 {
 #if defined(__x86_64__)
     if (sha256_pair_is_side_by_side()) {
-        pair_interleaved(digest_a, a, digest_b, b);
+        interleave(jobs, count);
         return;
     }
 #endif
-    sha256(digest_a, a);
-    sha256(digest_b, b);
+    for (size_t i = 0; i < count; i++) {
+        sha256(jobs[i].digest, jobs[i].pieces);
+    }
+}
+
+void sha256_pair(uint8_t digest_a[SHA256_BYTES], struct sha256_pieces a,
+        uint8_t digest_b[SHA256_BYTES], struct sha256_pieces b)
+{
+    const struct sha256_job jobs[] = {
+            {.pieces = a, .digest = digest_a}, {.pieces = b, .digest = digest_b}};
+    sha256_side_by_side(jobs, 2);
 }

@@ -195,11 +195,19 @@ void lane_hash(struct lane_pending *pending)
     }
 }
 
-void lane_hash_two(struct lane_pending *a, struct lane_pending *b)
+void lane_hash_all(struct lane_pending pending[], size_t count)
 {
-    struct message_hash_input input_a = hash_input_of(a->envelope);
-    struct message_hash_input input_b = hash_input_of(b->envelope);
-    message_hash_of_two(a->envelope->hash, &input_a, b->envelope->hash, &input_b);
+    struct message_hash_job jobs[LANE_WAITING_MAX];
+    if (count == 1) {
+        lane_hash(pending);
+        return;
+    }
+    for (size_t i = 0; i < count; i++) {
+        struct envelope *envelope = pending[i].envelope;
+        jobs[i] =
+                (struct message_hash_job){.input = hash_input_of(envelope), .hash = envelope->hash};
+    }
+    message_hash_of_many(jobs, count);
 }
 
 /* Without message ids (no relay) the message hash is what makes a copy; it was just computed. */

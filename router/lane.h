@@ -28,6 +28,7 @@
 #include "base/metrics.h"
 #include "base/status.h"
 #include "codec/waku_message.h"
+#include "hash/message_hash.h"
 #include "queues/envelope.h"
 #include "queues/frame.h"
 #include "router/traffic.h"
@@ -74,16 +75,22 @@ struct lane_pending {
 
 /*
  * Everything but the hashes. True: *decision is made and counted. False: *pending goes to lane_hash
- * (or, where lane_can_wait says so, to lane_hash_two with another one) and then to lane_finish. The
+ * (or, where lane_can_wait says so, to lane_hash_all with others) and then to lane_finish. The
  * part still belongs to the caller.
  */
 MUST_USE bool lane_begin(struct lane *lane, const struct frame_part *part,
         struct lane_decision *decision, struct lane_pending *pending);
 
+enum {
+    LANE_WAITING_MAX = MESSAGE_HASH_JOBS_MAX
+};
+
 /* The message has one hash to come, which costs little beside that of another message. */
 bool lane_can_wait(const struct lane_pending *pending);
 void lane_hash(struct lane_pending *pending);
-void lane_hash_two(struct lane_pending *a, struct lane_pending *b);
+
+/* count <= LANE_WAITING_MAX */
+void lane_hash_all(struct lane_pending pending[], size_t count);
 
 /* Decides and counts. */
 struct lane_decision lane_finish(struct lane *lane, struct lane_pending *pending);

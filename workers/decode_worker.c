@@ -10,10 +10,11 @@ enum {
     EXPIRY_PERIOD_NS = 100 * NANOSECONDS_PER_MILLISECOND
 };
 
-/* A message of this turn that waits for another one to be hashed beside it. */
+/* Messages of this turn that wait to be hashed beside each other. */
 struct waiting {
-    struct frame_part *part; /* NULL: nobody waits */
-    struct lane_pending pending;
+    size_t count;
+    struct frame_part *parts[LANE_WAITING_MAX];
+    struct lane_pending pending[LANE_WAITING_MAX];
 };
 
 /* Parts of this turn whose way ended here. */
@@ -84,18 +85,23 @@ static void finish(struct decode_worker *worker, struct frame_part *part,
 static void finish_waiting(
         struct decode_worker *worker, struct waiting *waiting, struct turn_count *count)
 {
-    if (waiting->part != NULL) {
-        lane_hash(&waiting->pending);
-        finish(worker, waiting->part, &waiting->pending, count);
-        waiting->part = NULL;
+    lane_hash_all(waiting->pending, waiting->count);
+    for (size_t i = 0; i < waiting->count; i++) {
+        finish(worker, waiting->parts[i], &waiting->pending[i], count);
     }
+    waiting->count = 0;
 }
 
-/* The one that waits is decided first: it may be the same message, of which the other is a copy. */
+/* Those that wait are decided first: one may be the same message, of which the other is a copy. */
 static bool is_likely_copy(const struct waiting *waiting, const struct frame_part *part)
 {
-    return waiting->part != NULL && waiting->part->topic == part->topic &&
-           span_equal(waiting->part->message, part->message);
+    for (size_t i = 0; i < waiting->count; i++) {
+        if (waiting->parts[i]->topic == part->topic &&
+                span_equal(waiting->parts[i]->message, part->message)) {
+            return true;
+        }
+    }
+    return false;
 }
 
 static void take(struct decode_worker *worker, struct frame_part *part, struct waiting *waiting,
@@ -111,13 +117,13 @@ static void take(struct decode_worker *worker, struct frame_part *part, struct w
     } else if (!lane_can_wait(&pending)) {
         lane_hash(&pending);
         finish(worker, part, &pending, count);
-    } else if (waiting->part == NULL) {
-        *waiting = (struct waiting){.part = part, .pending = pending};
     } else {
-        lane_hash_two(&waiting->pending, &pending);
-        finish(worker, waiting->part, &waiting->pending, count);
-        waiting->part = NULL;
-        finish(worker, part, &pending, count);
+        waiting->parts[waiting->count] = part;
+        waiting->pending[waiting->count] = pending;
+        waiting->count++;
+        if (waiting->count == LANE_WAITING_MAX) {
+            finish_waiting(worker, waiting, count);
+        }
     }
 }
 
@@ -144,7 +150,8 @@ static void hear_before_part(struct decode_worker *worker)
 /* Takes a batch of parts; what came of them is in *count. */
 static void take_parts(struct decode_worker *worker, struct turn_count *count)
 {
-    struct waiting waiting = {.part = NULL};
+    struct waiting waiting;
+    waiting.count = 0;
     while (count->taken < BATCH_PARTS && count->bytes < BATCH_BYTES) {
         struct frame_part *part = frame_part_of(inbox_try_pop(worker->inbox));
         if (part == NULL) {

@@ -151,6 +151,35 @@ static void hashes_no_pieces_as_no_bytes(void **state)
     assert_pair(none, (const uint8_t *)"", none, (const uint8_t *)"");
 }
 
+/* Jobs of all lengths beside each other, none among them; each takes the place of the one that is done. */
+static void equals_openssl_for_any_number_of_jobs(void **state)
+{
+    (void)state;
+    enum {
+        MOST_JOBS = 9
+    };
+    for (size_t round = 0; round < 200; round++) {
+        struct sha256_job jobs[MOST_JOBS];
+        struct span spans[MOST_JOBS][MOST_PIECES];
+        uint8_t digests[MOST_JOBS][SHA256_BYTES];
+        const uint8_t *starts[MOST_JOBS];
+        size_t count = round % (MOST_JOBS + 1);
+        for (size_t i = 0; i < count; i++) {
+            size_t length = random_below(round % 8 == 0 ? 50000 : 300);
+            starts[i] = bytes_a + random_below(64);
+            jobs[i].pieces = (struct sha256_pieces){
+                    .spans = spans[i], .count = cut(spans[i], starts[i], length)};
+            jobs[i].digest = digests[i];
+        }
+        sha256_side_by_side(jobs, count);
+        for (size_t i = 0; i < count; i++) {
+            uint8_t right[SHA256_BYTES];
+            SHA256(starts[i], sha256_pieces_length(jobs[i].pieces), right);
+            assert_memory_equal(digests[i], right, SHA256_BYTES);
+        }
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -159,6 +188,7 @@ int main(void)
             cmocka_unit_test(equals_openssl_at_every_alignment_of_both),
             cmocka_unit_test(equals_openssl_when_both_streams_share_the_message_bytes),
             cmocka_unit_test(hashes_no_pieces_as_no_bytes),
+            cmocka_unit_test(equals_openssl_for_any_number_of_jobs),
     };
     return cmocka_run_group_tests(tests, fill, NULL);
 }

@@ -232,6 +232,34 @@ static void recognises_a_copy_in_any_place_of_a_turn(void **state)
     assert_out("three");
 }
 
+/* More than wait at once; every third is one of the last few again. */
+static void hashes_many_messages_of_a_turn_in_order(void **state)
+{
+    (void)state;
+    enum {
+        COUNT = 30
+    };
+    char payloads[COUNT][64];
+    size_t copies = 0;
+    make(false);
+    for (size_t i = 0; i < COUNT; i++) {
+        size_t number = i % 3 == 2 ? i - 2 - 3 * (i % 2) : i;
+        number = i < 5 ? i : number;
+        copies += number != i;
+        snprintf(payloads[i], sizeof(payloads[i]), "%zu %.*s", number, (int)(number % 40),
+                "........................................");
+        post(payloads[i], NULL);
+    }
+    assert_int_equal(role.turn(&worker), COUNT);
+    assert_int_equal(metrics_sum(metrics, LEDGER_INTAKE_DUPLICATE), copies);
+    for (size_t i = 0; i < COUNT; i++) {
+        if (i < 5 || i % 3 != 2) {
+            assert_out(payloads[i]);
+        }
+    }
+    assert_null(spmc_ring_try_pop(dispatcher.event));
+}
+
 static void wakes_who_waits_for_progress(void **state)
 {
     (void)state;
@@ -256,6 +284,7 @@ int main(void)
             CASE(hashes_two_messages_side_by_side_where_nobody_relays),
             CASE(recognises_a_copy_of_the_message_that_waits_for_its_hash),
             CASE(recognises_a_copy_in_any_place_of_a_turn),
+            CASE(hashes_many_messages_of_a_turn_in_order),
             CASE(wakes_who_waits_for_progress),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
