@@ -107,19 +107,47 @@ static void advance(struct block_reader *reader, size_t blocks)
     }
 }
 
-static void write_digest(uint8_t digest[SHA256_BYTES], const struct block_reader *reader)
+/* One of the two that run side by side. */
+struct stream {
+    struct block_reader reader;
+    uint8_t *digest; /* NULL: it has no job */
+};
+
+struct job_queue {
+    const struct sha256_job *next;
+    size_t count;
+};
+
+/* Takes the next job when it has none; false when none is left. */
+static bool has_job(struct stream *stream, struct job_queue *queue)
 {
-    for (size_t i = 0; i < SHA256_BYTES; i++) {
-        digest[i] = (uint8_t)(reader->state[i / 4] >> (24 - 8 * (i % 4)));
+    if (stream->digest == NULL && queue->count > 0) {
+        reader_init(&stream->reader, queue->next->pieces);
+        stream->digest = queue->next->digest;
+        queue->next++;
+        queue->count--;
     }
+    return stream->digest != NULL;
 }
 
-static void finish_alone(struct block_reader *reader)
+static void deliver_when_done(struct stream *stream)
 {
-    while (reader->run_blocks > 0) {
-        size_t blocks = reader->run_blocks;
-        sha256_ni_blocks(reader->state, reader->run, blocks);
-        advance(reader, blocks);
+    if (stream->reader.run_blocks > 0) {
+        return;
+    }
+    for (size_t i = 0; i < SHA256_BYTES; i++) {
+        stream->digest[i] = (uint8_t)(stream->reader.state[i / 4] >> (24 - 8 * (i % 4)));
+    }
+    stream->digest = NULL;
+}
+
+static void finish_alone(struct stream *stream)
+{
+    while (stream->digest != NULL) {
+        size_t blocks = stream->reader.run_blocks;
+        sha256_ni_blocks(stream->reader.state, stream->reader.run, blocks);
+        advance(&stream->reader, blocks);
+        deliver_when_done(stream);
     }
 }
 
@@ -136,31 +164,16 @@ static void advance_both(struct block_reader *a, struct block_reader *b)
 
 static void interleave(const struct sha256_job jobs[], size_t count)
 {
-    struct block_reader streams[2];
-    uint8_t *digests[2] = {NULL, NULL}; /* NULL: the stream has no job */
-    size_t begun = 0;
-    size_t done = 0;
-    while (done < count) {
-        for (size_t i = 0; i < 2 && begun < count; i++) {
-            if (digests[i] == NULL) {
-                reader_init(&streams[i], jobs[begun].pieces);
-                digests[i] = jobs[begun].digest;
-                begun++;
-            }
-        }
-        if (digests[0] != NULL && digests[1] != NULL) {
-            advance_both(&streams[0], &streams[1]);
-        } else {
-            finish_alone(&streams[digests[0] != NULL ? 0 : 1]);
-        }
-        for (size_t i = 0; i < 2; i++) {
-            if (digests[i] != NULL && streams[i].run_blocks == 0) {
-                write_digest(digests[i], &streams[i]);
-                digests[i] = NULL;
-                done++;
-            }
-        }
+    struct job_queue queue = {.next = jobs, .count = count};
+    struct stream a = {.digest = NULL};
+    struct stream b = {.digest = NULL};
+    while (has_job(&a, &queue) && has_job(&b, &queue)) {
+        advance_both(&a.reader, &b.reader);
+        deliver_when_done(&a);
+        deliver_when_done(&b);
     }
+    finish_alone(&a);
+    finish_alone(&b);
 }
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
