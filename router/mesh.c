@@ -9,7 +9,7 @@
 
 enum {
     MEBIBYTE = 1024 * 1024,
-    ASKERS_MAX = 64
+    ASKERS_MAX = 1024 /* of one message, which counts in the cache's bytes */
 };
 
 const struct mesh_options mesh_defaults = {
@@ -48,8 +48,12 @@ const struct mesh_options mesh_defaults = {
 
 bool mesh_options_fit(const struct mesh_options *options)
 {
-    return options->d_low <= options->d && options->d <= options->d_high &&
-           options->d_score <= options->d && options->d_out <= options->d && options->d > 0 &&
+    bool has_degrees = options->d_low <= options->d && options->d <= options->d_high &&
+                       options->d_score <= options->d && options->d > 0;
+    bool has_outbound = options->d_out < options->d_low && options->d_out <= options->d / 2;
+    bool has_thresholds = options->publish_threshold <= options->gossip_threshold &&
+                          options->graylist_threshold <= options->publish_threshold;
+    return has_degrees && (has_outbound || options->d_out == 0) && has_thresholds &&
            options->history > 0 && options->gossip <= options->history &&
            options->opportunistic_heartbeats > 0 && options->ids_per_action_max > 0;
 }
@@ -287,6 +291,7 @@ enum status mesh_join(struct mesh *mesh, const struct topic *topic, const struct
         return STATUS_OK;
     }
     joined->is_joined = true;
+    mesh->joined_count++;
     const struct peer_set *candidates =
             mesh_find_candidates(mesh, joined, mesh->options.d, turn->now_ns);
     /* Peers that we published to know us as a source of the topic already. */
@@ -314,6 +319,7 @@ void mesh_leave(struct mesh *mesh, const struct topic *topic, const struct mesh_
         say_prune(left, peer, mesh->options.unsubscribe_backoff_ns, turn);
     }
     left->is_joined = false;
+    mesh->joined_count--;
     mesh_drop_topic_if_unused(mesh, left);
 }
 
@@ -385,7 +391,7 @@ void mesh_on_prune(struct mesh *mesh, uint64_t peer, const struct topic *topic, 
 {
     struct mesh_peer *pruner = mesh_find_peer(mesh, peer);
     struct mesh_topic *pruned = mesh_find_topic(mesh, topic);
-    if (pruner == NULL || pruned == NULL || !peer_set_has(&pruned->mesh, pruner)) {
+    if (pruner == NULL || pruned == NULL || !pruned->is_joined) {
         return;
     }
     uint64_t max_s = mesh->options.backoff_max_ns / NANOSECONDS_PER_SECOND;

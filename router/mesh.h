@@ -46,7 +46,7 @@ struct mesh_options {
     double opportunistic_threshold; /* 0: a median below it brings better peers in */
     unsigned opportunistic_heartbeats; /* 60 */
     size_t opportunistic_peers;        /* 2 */
-    unsigned ihave_messages_max;       /* 10 of a peer in a heartbeat */
+    unsigned ihave_messages_max;       /* 10 of a peer in a heartbeat for each topic of ours */
     size_t ids_max;                    /* 5,000 ids told to or asked of a peer in a heartbeat */
     size_t ids_per_action_max;         /* 2,000, so that an RPC stays below 153,600 bytes */
     unsigned retransmissions_max;      /* 3 of a message to a peer that asks */
@@ -63,7 +63,10 @@ struct mesh_options {
 
 extern const struct mesh_options mesh_defaults;
 
-/* False: they contradict each other (d_low <= d <= d_high; d_score, d_out <= d; gossip <= history). */
+/*
+ * False: they contradict each other (d_low <= d <= d_high; d_score <= d; d_out < d_low and at most d / 2;
+ * graylist <= publish <= gossip threshold; gossip <= history).
+ */
 bool mesh_options_fit(const struct mesh_options *options);
 
 /* What goes with every event. */

@@ -86,7 +86,10 @@ static size_t take_unknown(const struct mesh *mesh, const struct topic *topic,
     return count;
 }
 
-/* NULL: its offers are not listened to (now). */
+/*
+ * NULL: its offers are not listened to (now). Others count the RPCs, in each of which stands an entry
+ * for every topic.
+ */
 static struct mesh_peer *find_offerer(
         const struct mesh *mesh, uint64_t peer, const struct topic *topic)
 {
@@ -94,7 +97,7 @@ static struct mesh_peer *find_offerer(
     const struct mesh_topic *offered = mesh_find_topic(mesh, topic);
     if (offerer == NULL || offered == NULL || !offered->is_joined ||
             mesh_score(offerer) < mesh->options.gossip_threshold ||
-            offerer->ihave_messages == mesh->options.ihave_messages_max ||
+            offerer->ihave_messages / mesh->options.ihave_messages_max >= mesh->joined_count ||
             offerer->ids_asked_of == mesh->options.ids_max) {
         return NULL;
     }

@@ -41,6 +41,7 @@ struct mesh {
     struct topic_scores *scores;
     struct peer_map peers;  /* id -> mesh_peer */
     struct peer_map topics; /* index -> mesh_topic */
+    size_t joined_count;
     struct message_cache *cache;
     struct promises promises;
     uint64_t random;

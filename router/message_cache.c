@@ -61,6 +61,11 @@ static size_t cost_of(const struct envelope *envelope)
     return envelope_pinned_bytes(envelope) + sizeof(struct entry);
 }
 
+static size_t cost_of_askers(const struct entry *entry)
+{
+    return entry->asker_capacity * sizeof(struct asker);
+}
+
 static uint64_t key_of(const uint8_t *id)
 {
     return fast_key_of_bytes(span_of(id, MESSAGE_ID_BYTES));
@@ -113,7 +118,7 @@ static void remove_oldest(struct message_cache *cache)
         cache->newest = NULL;
     }
     cache->count--;
-    cache->bytes -= cost_of(entry->envelope);
+    cache->bytes -= cost_of(entry->envelope) + cost_of_askers(entry);
     envelope_unref(entry->envelope);
     memory_free(entry->askers);
     memory_free(entry);
@@ -133,7 +138,7 @@ void message_cache_destroy(struct message_cache **cache)
 
 static void make_room(struct message_cache *cache, size_t bytes)
 {
-    while (cache->oldest != NULL && cache->bytes > cache->options.bytes_max - bytes) {
+    while (cache->oldest != NULL && cache->bytes + bytes > cache->options.bytes_max) {
         remove_oldest(cache);
         cache->evicted++;
     }
@@ -207,8 +212,8 @@ static bool has_id(const struct entry *entry, const uint8_t *id)
     return memcmp(entry->envelope->id, id, MESSAGE_ID_BYTES) == 0;
 }
 
-static struct asker *add_asker(
-        const struct message_cache *cache, struct entry *entry, uint64_t peer)
+/* Its bytes may take the cache above its cap until the next message comes. */
+static struct asker *add_asker(struct message_cache *cache, struct entry *entry, uint64_t peer)
 {
     if (entry->asker_count == cache->options.askers_max) {
         return NULL;
@@ -219,6 +224,7 @@ static struct asker *add_asker(
         if (grown == NULL) {
             return NULL;
         }
+        cache->bytes += (capacity - entry->asker_capacity) * sizeof(*grown);
         entry->askers = grown;
         entry->asker_capacity = capacity;
     }
@@ -227,7 +233,7 @@ static struct asker *add_asker(
     return asker;
 }
 
-static bool may_have(const struct message_cache *cache, struct entry *entry, uint64_t peer)
+static bool may_have(struct message_cache *cache, struct entry *entry, uint64_t peer)
 {
     struct asker *asker = NULL;
     for (unsigned i = 0; i < entry->asker_count; i++) {

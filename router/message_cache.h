@@ -22,7 +22,7 @@ struct message_cache_options {
     unsigned gossip;     /* 3 of them in which it is told of */
     size_t bytes_max;    /* 32 MiB of messages with all that they pin */
     unsigned asks_max;   /* 3 times to each peer */
-    unsigned askers_max; /* 64 peers a message */
+    unsigned askers_max; /* 1,024 peers a message; they count in bytes */
 };
 
 struct message_cache;

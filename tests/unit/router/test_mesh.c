@@ -206,6 +206,97 @@ static void a_graft_during_its_backoff_is_penalised_and_prolongs_it(void **state
     fixture_fini(&fixture);
 }
 
+/* Gossipsub 1.1: both sides of a PRUNE wait, also when the one who gets it had let the other go before. */
+static void a_prune_of_a_peer_outside_the_mesh_counts_as_well(void **state)
+{
+    (void)state;
+    struct fixture fixture;
+    fixture_init(&fixture, &mesh_defaults);
+    join(&fixture);
+    add_peers(&fixture, 1, 1, true);
+    mesh_on_prune(fixture.mesh, 1, &topics[0], 30, fixture.turn.now_ns);
+    mesh_on_prune(fixture.mesh, 1, &topics[1], 30, fixture.turn.now_ns); /* no topic of ours */
+    mesh_on_prune(fixture.mesh, 99, &topics[0], 30, fixture.turn.now_ns);
+    assert_int_equal(mesh_counts(fixture.mesh).backoffs, 1);
+    assert_true(seconds_until_invited(&fixture, 100) >= 32);
+    fixture_fini(&fixture);
+}
+
+/* Its clock may be ahead of ours by the slack, and its backoff has begun that much earlier. */
+static void a_graft_at_the_end_of_its_backoff_is_taken(void **state)
+{
+    (void)state;
+    struct fixture fixture;
+    fixture_init(&fixture, &mesh_defaults);
+    add_peers(&fixture, 1, 1, true);
+    join(&fixture);
+    mesh_on_prune(fixture.mesh, 1, &topics[0], 60, fixture.turn.now_ns);
+    fixture.turn.now_ns += 57 * SECOND_NS;
+    graft(&fixture, 1);
+    assert_true(is_in_mesh(&fixture, 1));
+    assert_int_equal(fixture.actions.count, 0);
+    fixture_fini(&fixture);
+}
+
+/* P7 of a peer that grafts as fast as it can takes it below the graylist. */
+static void grafting_through_its_backoff_again_and_again_ends_a_peer(void **state)
+{
+    (void)state;
+    struct fixture fixture;
+    double penalty = 0;
+    fixture_init(&fixture, &mesh_defaults);
+    add_peers(&fixture, 1, 1, true);
+    join(&fixture);
+    mesh_on_prune(fixture.mesh, 1, &topics[0], 60, fixture.turn.now_ns);
+    for (int i = 0; i < 400; i++) {
+        graft(&fixture, 1);
+        assert_int_equal(count_actions(&fixture, MESH_PENALISE), 1);
+        penalty += fixture.actions.list[0].penalty;
+    }
+    assert_false(is_in_mesh(&fixture, 1));
+    set_score(&fixture, 1, score_defaults.behaviour_weight * penalty * penalty);
+    assert_false(mesh_accepts(fixture.mesh, 1));
+    fixture_fini(&fixture);
+}
+
+/* Peers 1 to 6 in the mesh and 7 to 12 outside, whose scores are 10; 60 heartbeats later. */
+static size_t invited_beside(double score_inside, double threshold, size_t *bad)
+{
+    struct fixture fixture;
+    struct mesh_options options = mesh_defaults;
+    options.opportunistic_threshold = threshold;
+    fixture_init(&fixture, &options);
+    add_peers(&fixture, 1, 6, true);
+    join(&fixture);
+    add_peers(&fixture, 7, 6, true);
+    for (uint64_t peer = 1; peer <= 12; peer++) {
+        /* the middle of the mesh is what counts, not its best */
+        set_score(&fixture, peer, peer <= 4 ? score_inside : peer <= 6 ? 100 : peer <= 9 ? 10 : 0);
+    }
+    wait_seconds(&fixture, 59);
+    assert_int_equal(mesh_size(fixture.mesh, &topics[0]), 6);
+    wait_seconds(&fixture, 1);
+    size_t invited = mesh_size(fixture.mesh, &topics[0]) - 6;
+    assert_int_equal(count_actions(&fixture, MESH_GRAFT), invited);
+    for (uint64_t peer = 10; peer <= 12; peer++) {
+        *bad += is_in_mesh(&fixture, peer);
+    }
+    fixture_fini(&fixture);
+    return invited;
+}
+
+static void a_mesh_with_a_bad_median_takes_two_better_peers_in_each_minute(void **state)
+{
+    (void)state;
+    size_t bad = 0;
+    /* what time in the mesh earns (P1) is at most 0.1 */
+    assert_int_equal(invited_beside(1, 5, &bad), 2);
+    assert_int_equal(invited_beside(5, 5, &bad), 0);
+    assert_int_equal(invited_beside(20, 30, &bad), 0); /* nobody outside is above the median */
+    assert_int_equal(invited_beside(1, 0, &bad), 0);
+    assert_int_equal(bad, 0);
+}
+
 static void leaving_a_topic_asks_for_five_seconds_only(void **state)
 {
     (void)state;
@@ -234,6 +325,15 @@ static void refuses_options_that_contradict_each_other(void **state)
     options = mesh_defaults;
     options.gossip = 7;
     assert_int_equal(mesh_create(&mesh, &options, NULL), STATUS_BAD_ARGUMENT);
+    options = mesh_defaults;
+    options.d_out = 4; /* not below d_low, and more than half of d */
+    assert_int_equal(mesh_create(&mesh, &options, NULL), STATUS_BAD_ARGUMENT);
+    options = mesh_defaults;
+    options.publish_threshold = -99;
+    assert_int_equal(mesh_create(&mesh, &options, NULL), STATUS_BAD_ARGUMENT);
+    options = mesh_defaults;
+    options.graylist_threshold = -999;
+    assert_int_equal(mesh_create(&mesh, &options, NULL), STATUS_BAD_ARGUMENT);
     assert_null(mesh);
 }
 
@@ -248,6 +348,10 @@ int main(void)
             cmocka_unit_test(answers_no_graft_for_a_topic_that_is_not_ours),
             cmocka_unit_test(waits_as_long_as_a_prune_says_but_not_for_ever),
             cmocka_unit_test(a_graft_during_its_backoff_is_penalised_and_prolongs_it),
+            cmocka_unit_test(a_prune_of_a_peer_outside_the_mesh_counts_as_well),
+            cmocka_unit_test(a_graft_at_the_end_of_its_backoff_is_taken),
+            cmocka_unit_test(grafting_through_its_backoff_again_and_again_ends_a_peer),
+            cmocka_unit_test(a_mesh_with_a_bad_median_takes_two_better_peers_in_each_minute),
             cmocka_unit_test(leaving_a_topic_asks_for_five_seconds_only),
             cmocka_unit_test(refuses_options_that_contradict_each_other),
     };

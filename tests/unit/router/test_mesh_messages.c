@@ -224,6 +224,108 @@ static void asks_for_what_is_news_within_its_budgets(void **state)
     fixture_fini(&fixture);
 }
 
+/* One RPC has an entry for each topic, and others count the RPCs. */
+static void offers_on_each_topic_of_ours_have_a_budget_of_their_own(void **state)
+{
+    (void)state;
+    struct fixture fixture;
+    fixture_init(&fixture, &mesh_defaults);
+    add_peers(&fixture, 1, 1, true);
+    join(&fixture);
+    assert_int_equal(mesh_join(fixture.mesh, &topics[1], &fixture.turn), STATUS_OK);
+    mesh_actions_clear(&fixture.actions);
+    for (uint64_t i = 0; i < 25; i++) {
+        offer(&fixture, 1, 100 + i, 1);
+    }
+    assert_int_equal(ids_of(&fixture, MESH_IWANT, 1), 20);
+    mesh_leave(fixture.mesh, &topics[1], &fixture.turn);
+    wait_seconds(&fixture, 1);
+    mesh_actions_clear(&fixture.actions);
+    for (uint64_t i = 0; i < 25; i++) {
+        offer(&fixture, 1, 200 + i, 1);
+    }
+    assert_int_equal(ids_of(&fixture, MESH_IWANT, 1), 10);
+    fixture_fini(&fixture);
+}
+
+static void everyone_of_hundreds_who_ask_gets_the_message(void **state)
+{
+    (void)state;
+    enum {
+        ASKERS = 300
+    };
+    struct fixture fixture;
+    fixture_init(&fixture, &mesh_defaults);
+    add_peers(&fixture, 1, 1, true);
+    join(&fixture);
+    accept(&fixture, 1, 0, 100);
+    size_t bytes = mesh_counts(fixture.mesh).cached_bytes;
+    for (uint64_t peer = 1000; peer < 1000 + ASKERS; peer++) {
+        assert_int_equal(
+                mesh_add_peer(fixture.mesh, peer, &fixture.cards[2], false, fixture.turn.now_ns),
+                STATUS_OK);
+        mesh_actions_clear(&fixture.actions);
+        for (int i = 0; i < 4; i++) {
+            ask(&fixture, peer, 1, 1);
+        }
+        assert_int_equal(count_actions(&fixture, MESH_MESSAGE), 3);
+    }
+    /* who they are counts in the cache, and goes with the message */
+    assert_true(mesh_counts(fixture.mesh).cached_bytes >= bytes + ASKERS * sizeof(uint64_t));
+    wait_seconds(&fixture, 6);
+    assert_int_equal(mesh_counts(fixture.mesh).cached_bytes, 0);
+    fixture_fini(&fixture);
+}
+
+static void own_messages_go_to_nobody_below_the_publish_threshold(void **state)
+{
+    (void)state;
+    struct fixture fixture;
+    struct mesh_options options = mesh_defaults;
+    fixture_init(&fixture, &options);
+    add_peers(&fixture, 1, 3, true);
+    set_score(&fixture, 1, -1000);
+    set_score(&fixture, 2, -1000.5);
+    accept(&fixture, 1, 0, 100);
+    assert_int_equal(fixture.recipients.to.count, 2);
+    assert_false(peer_list_has(&fixture.recipients.to, 2));
+    fixture_fini(&fixture);
+    /* and of those that it goes to without flooding, the bad are replaced */
+    options.is_flood_publishing = false;
+    fixture_init(&fixture, &options);
+    add_peers(&fixture, 1, 7, true);
+    set_score(&fixture, 7, -1000.5);
+    accept(&fixture, 1, 0, 100);
+    assert_int_equal(fixture.recipients.to.count, 6);
+    assert_false(peer_list_has(&fixture.recipients.to, 7));
+    set_score(&fixture, 7, 0);
+    set_score(&fixture, 1, -1000.5);
+    wait_seconds(&fixture, 1);
+    accept(&fixture, 2, 0, 100);
+    assert_int_equal(fixture.recipients.to.count, 6);
+    assert_false(peer_list_has(&fixture.recipients.to, 1));
+    fixture_fini(&fixture);
+}
+
+/* Not to those who get them anyway. */
+static void tells_of_messages_on_a_topic_that_we_only_publish_on(void **state)
+{
+    (void)state;
+    struct fixture fixture;
+    struct mesh_options options = mesh_defaults;
+    options.is_flood_publishing = false;
+    fixture_init(&fixture, &options);
+    add_peers(&fixture, 1, 10, true);
+    accept(&fixture, 1, 0, 100);
+    struct peer_list *to = &fixture.recipients.to;
+    wait_seconds(&fixture, 1);
+    assert_int_equal(count_actions(&fixture, MESH_IHAVE), 4);
+    for (size_t i = 0; i < fixture.actions.count; i++) {
+        assert_false(peer_list_has(to, fixture.actions.list[i].peer));
+    }
+    fixture_fini(&fixture);
+}
+
 static size_t blamed(struct fixture *fixture, uint64_t seconds)
 {
     size_t count = 0;
@@ -468,6 +570,10 @@ int main(void)
             cmocka_unit_test(tells_a_quarter_of_the_others_of_the_last_three_heartbeats),
             cmocka_unit_test(tells_nothing_to_who_is_below_the_gossip_threshold),
             cmocka_unit_test(asks_for_what_is_news_within_its_budgets),
+            cmocka_unit_test(offers_on_each_topic_of_ours_have_a_budget_of_their_own),
+            cmocka_unit_test(everyone_of_hundreds_who_ask_gets_the_message),
+            cmocka_unit_test(own_messages_go_to_nobody_below_the_publish_threshold),
+            cmocka_unit_test(tells_of_messages_on_a_topic_that_we_only_publish_on),
             cmocka_unit_test(blames_who_offers_and_does_not_deliver),
             cmocka_unit_test(gives_a_message_three_times_to_each_who_asks),
             cmocka_unit_test(looks_at_so_many_asked_ids_in_a_heartbeat),
