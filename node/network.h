@@ -45,7 +45,8 @@ struct network_options {
     /* Whether the archive takes more than what is live. Thread: any. */
     bool (*has_room)(void *context);
     void *room_context;
-    int64_t newest_ns; /* timestamp of the last archived message; 0: there is none */
+    int64_t newest_ns;         /* timestamp of the last archived message; 0: there is none */
+    double graylist_threshold; /* of relay peers' scores */
 };
 
 MUST_USE enum status network_create(

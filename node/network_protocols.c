@@ -103,6 +103,7 @@ static enum status make_relay(struct network *network, const struct network_sett
             .message_age_max_ms = settings->message_age_max_ms,
             .peer_bytes_max = settings->peer_bytes_max,
             .peer_events_max = settings->peer_events_max,
+            .graylist_threshold = options->graylist_threshold,
     };
     enum status status = relay_create(&network->relay, &relay_options);
     return node_explain(error, status,

@@ -324,7 +324,8 @@ static enum status make_network(
     struct network_options network_options = {.options = options,
             .intake = &node->intake,
             .budget = node->budget,
-            .filter_link = &node->filter_link};
+            .filter_link = &node->filter_link,
+            .graylist_threshold = node->settings.mesh.graylist_threshold};
     if (!node->hooks.has_network) {
         return STATUS_OK;
     }

@@ -113,8 +113,11 @@ enum status node_settings_read(
     if (!mesh_options_fit(&out->mesh)) {
         snprintf(error->text, sizeof(error->text),
                 "the mesh's numbers contradict each other: mesh-degree is from mesh-degree-low to "
-                "mesh-degree-high, mesh-degree-outbound and mesh-degree-by-score are at most "
-                "mesh-degree, gossip-history-told is at most gossip-history");
+                "mesh-degree-high, mesh-degree-by-score at most mesh-degree, mesh-degree-outbound "
+                "below mesh-degree-low and at most half of mesh-degree, gossip-history-told at "
+                "most "
+                "gossip-history; score-gossip-, score-publish- and score-graylist-threshold "
+                "ascend");
         return STATUS_BAD_ARGUMENT;
     }
     enum status status = read_retention(out, options, error);

@@ -55,7 +55,7 @@ enum {
 
 struct relay_budget;
 
-/* What is 0 has the default named above. */
+/* What is 0 has the default named above, but graylist_threshold. */
 struct relay_options {
     struct net_switch *BORROWED net_switch;
     struct io_loop *const *loops; /* the switch's; the array is copied */
@@ -69,6 +69,7 @@ struct relay_options {
     size_t peer_bytes_max;  /* a peer's frames on their way to the lanes; an eighth of budget */
     size_t peer_events_max; /* IHAVE, IWANT and IDONTWANT of a peer on their way to the lanes */
     uint64_t message_age_max_ms;
+    double graylist_threshold; /* a peer with a score below is closed with the next RPC that it sends */
 };
 
 struct relay;

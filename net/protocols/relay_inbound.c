@@ -329,12 +329,25 @@ static size_t on_reserve(struct stream *stream, size_t wanted, uint8_t **to)
     return n;
 }
 
+/* It is not heard until the next heartbeat, which would end it as well. */
+static bool is_graylisted(const struct relay_peer *peer)
+{
+    return peer->card != NULL &&
+           score_card_total(&peer->card->card) < peer->shard->relay->options.graylist_threshold;
+}
+
 static void on_commit(struct stream *stream, size_t n)
 {
     struct relay_peer *peer = reading_peer(stream);
     struct frame *frame;
     stream_consumed(stream, n);
     enum status status = relay_reader_commit(&peer->reader, n, &frame);
+    if (frame != NULL && is_graylisted(peer)) {
+        metrics_add(METRIC_RELAY_FRAMES_GRAYLISTED, 1);
+        frame_unref(frame);
+        connection_close(peer->connection, CLOSE_GRAYLISTED);
+        return;
+    }
     if (frame != NULL) {
         status = post_frame(peer, frame);
     }
