@@ -133,8 +133,13 @@ static bool has_small_s(struct span signature)
     return memcmp(signature.bytes + 32, half_order, sizeof(half_order)) <= 0;
 }
 
-static bool is_of_now(int64_t timestamp_ns, int64_t now_ns)
+/* What others have archived is as old as it is. */
+static bool is_of_now(const struct frame_part *part, int64_t timestamp_ns)
 {
+    int64_t now_ns = part->received_ns;
+    if (part->origin == ORIGIN_SYNC || part->origin == ORIGIN_RESUME) {
+        return timestamp_ns != 0;
+    }
     uint64_t distance = timestamp_ns > now_ns ? (uint64_t)timestamp_ns - (uint64_t)now_ns
                                               : (uint64_t)now_ns - (uint64_t)timestamp_ns;
     return timestamp_ns != 0 && distance < (uint64_t)WINDOW_S * NANOSECONDS_PER_SECOND;
@@ -147,7 +152,7 @@ static bool is_signed(const struct protected_shard *shard, const struct frame_pa
     uint8_t timestamp[TIMESTAMP_BYTES];
     uint8_t ephemeral = view->ephemeral;
     if (view->meta.length != SIGNATURE_BYTES || !has_small_s(view->meta) ||
-            !is_of_now(view->timestamp_ns, part->received_ns)) {
+            !is_of_now(part, view->timestamp_ns)) {
         return false;
     }
     for (size_t i = 0; i < TIMESTAMP_BYTES; i++) {

@@ -5,7 +5,8 @@
  * Shards on which only who has a key may publish (--protected-shard). Its owner signs each message: a
  * secp256k1 signature, r and s with the smaller s, stands in meta and covers the SHA-256 of pubsub
  * topic, payload, content topic, timestamp (8 bytes, little endian) and one byte for ephemeral. The
- * timestamp is within five minutes of ours, so that nothing is played again. As the reference has it.
+ * timestamp is within five minutes of ours, so that nothing is played again. As the reference has it;
+ * but what comes by store-sync and resume is looked at here as well, apart from its age.
  *
  * Thread: create and destroy on one; accepts on any.
  */

@@ -269,7 +269,7 @@ static bool decode(struct lane *lane, const struct frame_part *part, struct lane
         *decision = refuse_bytes(lane, part, LEDGER_INTAKE_TIMESTAMP_OUT_OF_RANGE);
         return true;
     }
-    if (lane->options.accepts != NULL && !skips_relay_checks(part) &&
+    if (lane->options.accepts != NULL &&
             !lane->options.accepts(lane->options.accepts_context, part, &view)) {
         *decision = refuse_bytes(lane, part, LEDGER_INTAKE_NOT_SIGNED);
         return true;
@@ -286,7 +286,7 @@ static bool decode(struct lane *lane, const struct frame_part *part, struct lane
 
 /*
  * The reason + 1 of a refusal of these very bytes, or 0. Only a likely hit costs a pass over them. What
- * relay refused for its time may still come by sync.
+ * relay refused for its time (a signature has one, too) may still come by sync.
  */
 static uint32_t refused_before(struct lane *lane, const struct frame_part *part, uint64_t key)
 {
@@ -295,7 +295,8 @@ static uint32_t refused_before(struct lane *lane, const struct frame_part *part,
     }
     uint32_t reason = refusal_cache_find(lane->refusals,
             fast_key_wide(part->topic->index, part->message), part->received_monotonic_ns);
-    bool is_of_time = reason == (uint32_t)LEDGER_INTAKE_TIMESTAMP_OUT_OF_RANGE + 1;
+    bool is_of_time = reason == (uint32_t)LEDGER_INTAKE_TIMESTAMP_OUT_OF_RANGE + 1 ||
+                      reason == (uint32_t)LEDGER_INTAKE_NOT_SIGNED + 1;
     return is_of_time && skips_relay_checks(part) ? 0 : reason;
 }
 

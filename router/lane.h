@@ -35,7 +35,7 @@
 
 struct lane;
 
-/* Whether a message that is well-formed may be on its topic. Not asked of sync and resume. */
+/* Whether a message that is well-formed may be on its topic, by whatever way it came. */
 typedef bool lane_accepts(
         void *context, const struct frame_part *part, const struct waku_message_view *view);
 

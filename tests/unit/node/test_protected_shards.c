@@ -141,6 +141,23 @@ static void refuses_what_is_five_minutes_old_or_has_no_time(void **state)
     assert_false(is_accepted(fixture));
 }
 
+static void what_others_have_archived_is_signed_and_as_old_as_it_is(void **state)
+{
+    struct fixture *fixture = *state;
+    static const enum message_origin origins[] = {ORIGIN_SYNC, ORIGIN_RESUME};
+    for (size_t i = 0; i < 2; i++) {
+        const struct waku_message_view good = fixture->view;
+        fixture->part.origin = origins[i];
+        fixture->part.received_ns = timestamp_ns + INT64_C(3600000000000);
+        assert_true(is_accepted(fixture));
+        fixture->view.payload.length--;
+        assert_false(is_accepted(fixture));
+        fixture->view = good;
+    }
+    fixture->part.origin = ORIGIN_MESH;
+    assert_false(is_accepted(fixture));
+}
+
 static void other_topics_are_free(void **state)
 {
     struct fixture *fixture = *state;
@@ -178,6 +195,7 @@ int main(void)
             CASE(refuses_what_differs_in_anything_that_is_signed),
             CASE(refuses_the_other_signature_with_the_larger_s),
             CASE(refuses_what_is_five_minutes_old_or_has_no_time),
+            CASE(what_others_have_archived_is_signed_and_as_old_as_it_is),
             CASE(other_topics_are_free),
             cmocka_unit_test(only_shards_with_keys_of_the_curve_are_taken),
     };

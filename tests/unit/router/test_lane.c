@@ -345,6 +345,41 @@ static void takes_by_sync_what_relay_refused_for_its_time(void **state)
     assert_int_equal(outcome_of(&old), LEDGER_INTAKE_TIMESTAMP_OUT_OF_RANGE);
 }
 
+/* As a signature with a time in it would be judged. */
+static bool accepts_signed(
+        void *context, const struct frame_part *part, const struct waku_message_view *view)
+{
+    (void)context;
+    bool is_of_now = part->origin == ORIGIN_SYNC || view->timestamp_ns == TEST_RECEIVED_NS;
+    return is_of_now && view->meta.length > 0;
+}
+
+static enum metric outcome_by_sync(const struct test_message *message)
+{
+    struct frame_part *part = test_part(&topic_a, message);
+    part->origin = ORIGIN_SYNC;
+    return outcome(part, NULL);
+}
+
+static void what_may_not_be_on_a_topic_comes_by_no_way(void **state)
+{
+    struct lane_options options = usual();
+    struct test_message unsigned_one = plain;
+    struct test_message old = plain;
+    (void)state;
+    lane_destroy(&lane);
+    options.accepts = accepts_signed;
+    assert_int_equal(lane_create(&lane, &options), STATUS_OK);
+    unsigned_one.timestamp_ns = TEST_RECEIVED_NS;
+    assert_int_equal(outcome_of(&unsigned_one), LEDGER_INTAKE_NOT_SIGNED);
+    assert_int_equal(outcome_by_sync(&unsigned_one), LEDGER_INTAKE_NOT_SIGNED);
+    old.meta = "signed";
+    old.timestamp_ns = TEST_RECEIVED_NS - NANOSECONDS_PER_SECOND;
+    assert_int_equal(outcome_of(&old), LEDGER_INTAKE_NOT_SIGNED);
+    assert_int_equal(outcome_by_sync(&old), LEDGER_INTAKE_DELIVERED);
+    assert_int_equal(outcome_of(&old), LEDGER_INTAKE_NOT_SIGNED);
+}
+
 static void goes_by_message_hash_where_nobody_relays(void **state)
 {
     struct lane_options options = usual();
@@ -414,6 +449,7 @@ int main(void)
             LANE_TEST(accepts_a_held_message_again_once_it_has_left_the_window),
             LANE_TEST(takes_by_sync_what_relay_refused_for_its_time),
             LANE_TEST(keeps_the_far_future_out_of_archive_and_sync_set_also_by_sync),
+            LANE_TEST(what_may_not_be_on_a_topic_comes_by_no_way),
             LANE_TEST(goes_by_message_hash_where_nobody_relays),
             LANE_TEST(hashes_two_waiting_messages_as_one_alone),
     };
