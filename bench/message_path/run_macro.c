@@ -60,6 +60,8 @@ enum status macro_set_options(struct options *options, const struct macro_shared
             {"tcp-port", "0"},
             {"listen-address", "127.0.0.1"},
             {"ip-colocation-limit", "0"},
+            {"relay-queue-age",
+                    "120s"}, /* the copying receiver does not read while it waits for its disk */
             {"cluster-id", "66"},
             {"pubsub-topic", WORKLOAD_PUBSUB_TOPIC},
             {extra_name, shared->address},
@@ -231,15 +233,43 @@ static uint64_t in_flight(const struct macro_run *run)
            atomic_load_explicit(&run->peer.shared->finished, memory_order_acquire); /* FINISHED */
 }
 
-/* The receiver waits for it as well, so the whole run ends. */
-static _Noreturn void end_for_loss(const struct macro_run *run)
+static void read_publisher(struct macro_run *run, struct macro_reading *out)
 {
-    fprintf(stderr, "message_path: %llu messages have not arrived for %d s: lost\n",
-            (unsigned long long)in_flight(run), LOST_S);
+    for (size_t i = 0; i < METRIC_COUNT; i++) {
+        out->counters[i] = metrics_sum(node_metrics(run->node), (enum metric)i);
+    }
+    meter_read(&out->meter);
+    out->peak_rss_mb = meter_peak_rss_mb();
+}
+
+static void print_counters(const char *side, const uint64_t counters[METRIC_COUNT])
+{
+    static const char *const names[] = {
+#define METRIC(id, name, labels, kind, help) #id,
+#define LEDGER(stage, outcome, reason, help) #stage "_" #reason,
+#include "base/metrics.def"
+    };
+    for (size_t i = 0; i < METRIC_COUNT; i++) {
+        if (counters[i] > 0) {
+            fprintf(stderr, "  %s: %s %llu\n", side, names[i], (unsigned long long)counters[i]);
+        }
+    }
+}
+
+/* The receiver waits for it as well, so the whole run ends; the counters say where it was lost. */
+static _Noreturn void end_for_loss(struct macro_run *run)
+{
+    fprintf(stderr, "message_path: %llu of %llu messages have not arrived for %d s: lost\n",
+            (unsigned long long)in_flight(run), (unsigned long long)run->posted, LOST_S);
+    read_publisher(run, &run->after);
+    print_counters("publisher", run->after.counters);
+    if (ask(run, MACRO_READ) == STATUS_OK) {
+        print_counters("receiver", run->peer.shared->after.counters);
+    }
     _Exit(EXIT_FAILURE);
 }
 
-static enum status wait_in_flight(const struct macro_run *run, uint64_t max)
+static enum status wait_in_flight(struct macro_run *run, uint64_t max)
 {
     char bytes[64];
     while (in_flight(run) > max) {
@@ -254,7 +284,7 @@ static enum status wait_in_flight(const struct macro_run *run, uint64_t max)
     return STATUS_OK;
 }
 
-static enum status write_heap(const struct macro_run *run)
+static enum status write_heap(struct macro_run *run)
 {
     struct meter meter;
     if (run->scenario->heap_series == NULL || run->posted % HEAP_EVERY != 0) {
@@ -287,15 +317,6 @@ static enum status publish_range(struct macro_run *run, size_t end)
         }
     }
     return status == STATUS_OK ? wait_in_flight(run, 0) : status;
-}
-
-static void read_publisher(struct macro_run *run, struct macro_reading *out)
-{
-    for (size_t i = 0; i < METRIC_COUNT; i++) {
-        out->counters[i] = metrics_sum(node_metrics(run->node), (enum metric)i);
-    }
-    meter_read(&out->meter);
-    out->peak_rss_mb = meter_peak_rss_mb();
 }
 
 static double grown(
