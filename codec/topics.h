@@ -17,7 +17,8 @@
 #include "base/status.h"
 
 enum {
-    SHARD_TOPIC_MAX_BYTES = 32 /* of a formatted shard, NUL included */
+    SHARD_TOPIC_MAX_BYTES = 32, /* of a formatted shard, NUL included */
+    CLUSTER_SHARDS_MAX = 1024   /* by 51/WAKU2-RELAY-SHARDING */
 };
 
 struct shard {

@@ -214,9 +214,10 @@ static enum status read_rates(
         texts[i] = options_list_item(options, name, i);
     }
     enum status status = rate_limits_parse(out, texts, count, &bad);
-    return status == STATUS_OK ? status
-                               : settings_refuse(error, name, texts[bad],
-                                         "is not [PROTOCOL:]REQUESTS/PERIOD, such as store:10/1s");
+    return status == STATUS_OK
+                   ? status
+                   : settings_refuse(error, name, texts[bad],
+                             "is not [PROTOCOL:]REQUESTS/PERIOD[ each], such as store:10/1s");
 }
 
 /* The address of a service peer, where the option names one. */

@@ -132,6 +132,15 @@ static bool read_period(uint64_t *out_ns, const char **text)
     return false;
 }
 
+static bool read_kind(bool *is_shared, const char **text)
+{
+    char word[NAME_MAX_BYTES];
+    skip_spaces(text);
+    read_word(word, text);
+    *is_shared = word[0] == '\0';
+    return *is_shared || strcmp(word, "each") == 0;
+}
+
 static bool parse_one(size_t *name, struct rate_limit *out, const char *text)
 {
     *name = read_protocol(&text);
@@ -147,7 +156,7 @@ static bool parse_one(size_t *name, struct rate_limit *out, const char *text)
         return false;
     }
     text++;
-    if (!read_period(&out->period_ns, &text)) {
+    if (!read_period(&out->period_ns, &text) || !read_kind(&out->is_shared, &text)) {
         return false;
     }
     skip_spaces(&text);
@@ -179,5 +188,6 @@ enum status rate_limits_parse(
     if (!is_listed[RATE_FILTER]) {
         out->of[RATE_FILTER] = per(30, 60);
     }
+    out->of[RATE_FILTER].is_shared = false; /* a subscriber's pings are its own, there too */
     return STATUS_OK;
 }

@@ -2,16 +2,20 @@
 #pragma once
 
 /*
- * How many requests of a service one peer may make in a period, and who has made too many.
+ * How many requests of a service may be made in a period, and who has made too many.
  *
- * A limit counts for each peer by itself, so that a greedy one takes nothing from the others. A peer
- * may use the whole period's number at once; each request comes back after period / volume (the
- * generic cell rate algorithm). Refused requests cost the peer nothing.
+ * A limit is one of two kinds. One that counts each peer by itself: a peer may use the whole period's
+ * number at once, and each request comes back after period / volume (the generic cell rate algorithm).
+ * One that all peers share, as the reference has it for all services but filter: what is not used is
+ * saved up for some periods (ten for a period of up to a second, three for one of up to a minute, else
+ * two), and of what all may have in that time one peer may have three quarters. Unlike there, a peer
+ * that has asked for more than its share of a period leaves a quarter of a period's number to others.
+ * Refused requests cost the peer nothing.
  *
  * The text form is that of the reference's --rate-limit: "[PROTOCOL:]VOLUME/PERIOD", PROTOCOL one of
  * store, storev3, lightpush, px, filter, PERIOD a whole number of h, m, s or ms; spaces may stand
  * between the parts, case does not matter. Without a protocol: for all that are not named. A volume
- * or a period of 0: no limit.
+ * or a period of 0: no limit. Of our own is " each" at the end: it counts each peer by itself.
  *
  * Ownership:  the table of a limiter is of a fixed size (RATE_LIMITER_PEERS); of more peers at a time
  *             the one longest unheard of starts afresh.
@@ -40,8 +44,9 @@ enum rate_service {
 
 /* Zeroed: no limit. */
 struct rate_limit {
-    uint64_t volume; /* requests of one peer */
+    uint64_t volume;
     uint64_t period_ns;
+    bool is_shared; /* by all peers; else it is each peer's */
 };
 
 struct rate_limits {
@@ -49,8 +54,8 @@ struct rate_limits {
 };
 
 /*
- * What the reference does when none is given: filter 100/1s, lightpush 5/1s, px 5/1s, store without
- * limit.
+ * When none is given: filter 100/1s, lightpush 5/1s, px 5/1s, store without limit, as in the
+ * reference, but each peer by itself.
  */
 void rate_limits_default(struct rate_limits *out);
 

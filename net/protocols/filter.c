@@ -270,21 +270,39 @@ static struct fault shard_topics(const struct filter *filter, struct subscribe_j
 }
 
 /*
- * A shard that the client names may be joined later, while the node runs: messages are pushed from then
- * on. One of another cluster, or one that we found for a content topic, would be waited for in vain.
+ * Whether messages of the topic may come: it is one that the node takes part in, or a shard of our
+ * network, which it may join at any time. A subscription to anything else would wait for ever.
  */
-static bool may_be_served(
-        const struct filter *filter, const struct subscribe_job *job, struct span topic)
+static struct fault check_pubsub_topic(
+        const struct filter *filter, struct span topic, char text[FILTER_DESCRIPTION_MAX])
 {
     struct shard shard;
+    uint16_t shards = filter->options.network_shards;
+    uint32_t last = (shards > 0 ? shards : (uint32_t)CLUSTER_SHARDS_MAX) - 1;
     if (topic_registry_find_subscribed(filter->options.intake->topics, topic) != NULL) {
-        return true;
+        return (struct fault){0};
     }
-    return job->criteria.pubsub_topics == NULL && shard_parse(&shard, topic) == STATUS_OK &&
-           shard.cluster == filter->options.cluster_id;
+    if (shard_parse(&shard, topic) != STATUS_OK) {
+        return bad_request("pubsub topic is neither a shard nor one that this node takes part in");
+    }
+    if (shard.cluster != filter->options.cluster_id) {
+        snprintf(text, FILTER_DESCRIPTION_MAX,
+                "pubsub topic is of cluster %u, this node is of cluster %u", shard.cluster,
+                filter->options.cluster_id);
+        return bad_request(text);
+    }
+    if (shard.index > last) {
+        snprintf(text, FILTER_DESCRIPTION_MAX,
+                "pubsub topic is of shard %u, the last one of this network is %u", shard.index,
+                last);
+        return bad_request(text);
+    }
+    return (struct fault){0};
 }
 
-static struct fault check_topics(const struct filter *filter, const struct subscribe_job *job)
+/* text is for a description that is made here. */
+static struct fault check_topics(const struct filter *filter, const struct subscribe_job *job,
+        char text[FILTER_DESCRIPTION_MAX])
 {
     const struct subscription_request *criteria = &job->criteria;
     for (size_t i = 0; i < criteria->content_topic_count; i++) {
@@ -292,14 +310,11 @@ static struct fault check_topics(const struct filter *filter, const struct subsc
         if (length == 0 || length > TOPIC_MAX_BYTES) {
             return bad_request("a content topic is empty or too long");
         }
-        bool is_first = i == 0 || criteria->pubsub_topics != NULL;
-        struct span topic = criteria->pubsub_topics != NULL ? criteria->pubsub_topics[i]
-                                                            : criteria->pubsub_topic;
-        if (is_first && job->verb == FILTER_SUBSCRIBE && !may_be_served(filter, job, topic)) {
-            return bad_request("pubsub topic is not supported by this node");
-        }
     }
-    return (struct fault){0};
+    bool is_named = criteria->content_topic_count > 0 && criteria->pubsub_topics == NULL;
+    return is_named && job->verb == FILTER_SUBSCRIBE
+                   ? check_pubsub_topic(filter, criteria->pubsub_topic, text)
+                   : (struct fault){0};
 }
 
 static struct fault post_request(
@@ -319,7 +334,8 @@ static struct fault post_request(
 }
 
 static struct fault start_request(struct filter *filter, struct exchange *exchange,
-        struct span bytes, const struct filter_request_view *view)
+        struct span bytes, const struct filter_request_view *view,
+        char text[FILTER_DESCRIPTION_MAX])
 {
     struct fault fault = {0};
     struct subscribe_job *job = make_job(filter, bytes, view);
@@ -335,7 +351,7 @@ static struct fault start_request(struct filter *filter, struct exchange *exchan
         fault = shard_topics(filter, job);
     }
     if (fault.code == 0) {
-        fault = check_topics(filter, job);
+        fault = check_topics(filter, job, text);
     }
     if (fault.code == 0) {
         fault = post_request(filter, exchange, job);
@@ -355,7 +371,7 @@ static void on_requested(void *context, struct exchange *exchange, struct span b
     count_request(status == STATUS_OK ? view.verb : UINT64_MAX);
     struct fault fault = check_request(filter, &view, status, text);
     if (fault.code == 0) {
-        fault = start_request(filter, exchange, bytes, &view);
+        fault = start_request(filter, exchange, bytes, &view, text);
     }
     if (fault.code != 0) {
         answer(exchange, view.request_id, &fault);

@@ -8,10 +8,14 @@
  *   200   done
  *   400   malformed or too large request; no request id; an unknown type; no content topics, too many,
  *         or one that is empty or longer than 1,024 bytes; no pubsub topic and none to be had from a
- *         content topic; a pubsub topic that this node takes no part in
+ *         content topic; a pubsub topic that is of another cluster, beyond the network's shards, or no
+ *         shard and none that this node takes part in
  *   404   no subscription (ping, unsubscribe, unsubscribe all)
  *   429   the peer has made as many requests as it may, or has as many under way
  *   503   a limit of the subscription table, too many requests of all peers, or no memory
+ *
+ * A shard of our network is taken even while the node takes no part in it: it may join it later, and
+ * pushes begin then.
  *
  * A subscriber is its peer id: it may come back on another connection and goes on getting messages.
  * What comes while it has none is dropped, counted. Pushes keep the order in which the filter thread

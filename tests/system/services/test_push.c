@@ -148,7 +148,7 @@ static void a_rate_limit_is_told_and_takes_nothing_from_others(void **state)
     struct live_node service;
     struct live_node greedy;
     struct live_node modest;
-    const char *settings[] = {"rate-limit", "lightpush:2/1h", NULL};
+    const char *settings[] = {"rate-limit", "lightpush:2/1h each", NULL};
     live_node_start(&service, settings);
     start_client(&greedy, &service);
     start_client(&modest, &service);

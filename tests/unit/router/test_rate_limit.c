@@ -58,6 +58,21 @@ static void texts_are_read_as_the_reference_reads_them(void **state)
     check(parse("lightpush:0/1s", NULL, NULL).of[RATE_LIGHTPUSH], 0, SECOND);
 }
 
+/* "each" is our own word; filter counts each peer by itself in the reference, too. */
+static void all_but_filter_are_shared_unless_it_says_each(void **state)
+{
+    (void)state;
+    struct rate_limits limits = parse("10/2m", "store:5/1s EACH", "filter:7/3s");
+    assert_true(limits.of[RATE_LIGHTPUSH].is_shared);
+    assert_true(limits.of[RATE_PEER_EXCHANGE].is_shared);
+    assert_false(limits.of[RATE_STORE].is_shared);
+    assert_false(limits.of[RATE_FILTER].is_shared);
+    check(limits.of[RATE_STORE], 5, SECOND);
+    limits = parse("10/2m each", "filter:7/3s  each ", NULL);
+    assert_false(limits.of[RATE_LIGHTPUSH].is_shared);
+    assert_false(limits.of[RATE_FILTER].is_shared);
+}
+
 static void assert_refused(const char *text)
 {
     const char *const texts[] = {"1/1s", text};
@@ -75,7 +90,8 @@ static void what_is_no_limit_is_named(void **state)
     static const char *const bad_texts[] = {"", "10", "10/", "/1s", "10/2d", "10/1.5s", "-1/1s",
             "10/s", "10/1sx", "10/1s 2", ":10/1s", "relay:10/1s", "global:1/1s", "store 10/1s",
             "storev2:1/1s", "99999999999999999999/1s", "1/99999999999999999999s",
-            "lightpushlightpush:1/1s", "10/2", "10 2m"};
+            "lightpushlightpush:1/1s", "10/2", "10 2m", "10/2m all", "10/2m each each",
+            "10/2m each 1"};
     for (size_t i = 0; i < sizeof(bad_texts) / sizeof(bad_texts[0]); i++) {
         assert_refused(bad_texts[i]);
     }
@@ -90,12 +106,23 @@ static void the_defaults_are_the_references(void **state)
     check(limits.of[RATE_FILTER], 100, SECOND);
     check(limits.of[RATE_LIGHTPUSH], 5, SECOND);
     check(limits.of[RATE_PEER_EXCHANGE], 5, SECOND);
+    for (size_t i = 0; i < RATE_SERVICES; i++) {
+        assert_false(limits.of[i].is_shared);
+    }
 }
 
 static struct rate_limiter *make(uint64_t volume, uint64_t period_ns)
 {
     struct rate_limiter *limiter;
     struct rate_limit limit = {.volume = volume, .period_ns = period_ns};
+    assert_int_equal(rate_limiter_create(&limiter, limit), STATUS_OK);
+    return limiter;
+}
+
+static struct rate_limiter *make_shared(uint64_t volume, uint64_t period_ns)
+{
+    struct rate_limiter *limiter;
+    struct rate_limit limit = {.volume = volume, .period_ns = period_ns, .is_shared = true};
     assert_int_equal(rate_limiter_create(&limiter, limit), STATUS_OK);
     return limiter;
 }
@@ -176,6 +203,78 @@ static void a_flood_of_peers_costs_no_memory_and_stops_nobody(void **state)
     rate_limiter_destroy(&limiter);
 }
 
+static size_t count_admitted(
+        struct rate_limiter *limiter, uint32_t peer, uint64_t now_ns, size_t requests)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < requests; i++) {
+        count += admits(limiter, peer, now_ns);
+    }
+    return count;
+}
+
+/* The numbers are of the reference's own test of its limiter (tests/common/test_requestratelimiter). */
+static void a_shared_limit_is_that_of_the_reference(void **state)
+{
+    (void)state;
+    uint64_t now = 1000 * SECOND;
+    uint64_t minute = 60 * SECOND;
+    struct rate_limiter *limiter = make_shared(10, 2 * minute);
+    assert_int_equal(count_admitted(limiter, 1, now, 10), 10);
+    assert_false(admits(limiter, 1, now)); /* the first period's number is used up */
+    now += 3 * minute;                     /* 15 of 20 in two periods are there again */
+    assert_int_equal(count_admitted(limiter, 1, now, 4), 4);
+    for (uint32_t i = 0; i < 5; i++) {
+        assert_true(admits(limiter, 2 + i % 2, now));
+    }
+    rate_limiter_destroy(&limiter);
+
+    now = 1000 * SECOND;
+    limiter = make_shared(1, SECOND);
+    assert_true(admits(limiter, 1, now + SECOND / 2));
+    assert_false(admits(limiter, 1, now + SECOND * 8 / 10));
+    assert_false(admits(limiter, 1, now + SECOND * 1499 / 1000));
+    assert_true(admits(limiter, 1, now + SECOND * 1501 / 1000));
+    rate_limiter_destroy(&limiter);
+}
+
+/* What is saved up in ten periods of a second is 50; one peer may have 37, and leaves one or two. */
+static void one_peer_has_three_quarters_and_the_rest_is_for_others(void **state)
+{
+    (void)state;
+    struct rate_limiter *limiter = make_shared(5, SECOND);
+    uint64_t now = 1000 * SECOND;
+    assert_int_equal(count_admitted(limiter, 1, now, 100), 5);
+    now += 100 * SECOND;
+    assert_int_equal(count_admitted(limiter, 1, now, 1000), 37);
+    assert_int_equal(count_admitted(limiter, 2, now, 1000), 11);
+    assert_int_equal(count_admitted(limiter, 3, now, 1000), 2);
+    assert_int_equal(count_admitted(limiter, 4, now, 1000), 0);
+    /* What was refused for the sake of all has cost the peer nothing. */
+    now += 2 * SECOND;
+    assert_int_equal(count_admitted(limiter, 4, now, 1000), 8);
+    rate_limiter_destroy(&limiter);
+}
+
+/* Field report H5, with a limit that the others stay below. */
+static void a_greedy_peer_leaves_a_quarter_of_a_shared_limit(void **state)
+{
+    (void)state;
+    struct rate_limiter *limiter = make_shared(100, SECOND);
+    size_t greedy = 0;
+    size_t others = 0;
+    for (uint64_t ms = 0; ms < 60000; ms++) {
+        uint64_t now = 7 * SECOND + ms * NANOSECONDS_PER_MILLISECOND;
+        greedy += admits(limiter, 0, now);
+        for (uint32_t peer = 1; peer <= 20; peer++) {
+            others += ms % 1000 == peer && admits(limiter, peer, now);
+        }
+    }
+    assert_true(others >= 20 * 60 * 99 / 100);
+    assert_true(greedy <= 75 * 60 + 750);
+    rate_limiter_destroy(&limiter);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -185,6 +284,10 @@ int main(void)
             cmocka_unit_test(a_period_holds_so_many_requests_and_no_more),
             cmocka_unit_test(no_limit_admits_everything),
             cmocka_unit_test(a_greedy_peer_takes_nothing_from_the_others),
+            cmocka_unit_test(all_but_filter_are_shared_unless_it_says_each),
+            cmocka_unit_test(a_shared_limit_is_that_of_the_reference),
+            cmocka_unit_test(one_peer_has_three_quarters_and_the_rest_is_for_others),
+            cmocka_unit_test(a_greedy_peer_leaves_a_quarter_of_a_shared_limit),
             cmocka_unit_test(a_flood_of_peers_costs_no_memory_and_stops_nobody),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

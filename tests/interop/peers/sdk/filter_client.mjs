@@ -7,7 +7,7 @@
 // MUXER: default (what the SDK brings: mplex) or yamux. Prints READY when it is subscribed, and waits
 // for MESSAGES messages "m", "m-1", "m-2", ... in that order; then RESTART, upon which the node is to
 // be stopped and started again at the same address; READY again when it is subscribed again, for as
-// many messages more. OTHER_PUBSUB_TOPIC is one that the node has no part in. Prints what went wrong
+// many messages more. OTHER_PUBSUB_TOPIC is one of another network. Prints what went wrong
 // and ends with 1, or prints OK.
 
 import { createStockNode } from './light_node.mjs'
@@ -85,7 +85,7 @@ require(connections === 1, 'connections:', connections)
 
 const refused = await core.subscribe(otherTopic, peer, [contentTopic])
 require(refused.success === null && refused.failure.error === 'Remote peer rejected',
-  'a topic that the node has no part in:', refused)
+  'a topic of another network:', refused)
 const many = Array.from({ length: 101 }, (_, i) => `/many/1/${i}/proto`)
 require((await core.subscribe(decoder.pubsubTopic, peer, many)).success === null, '101 topics')
 require((await core.subscribe(decoder.pubsubTopic, peer, many.slice(1))).success, '100 topics')

@@ -64,7 +64,6 @@ static void what_is_missing_or_wrong_is_refused_with_400_and_why(void **state)
     static const uint8_t unknown_type[] = {0x0a, 0x01, 'a', 0x10, 0x04};
     static char longest[1025 + 1];
     static const char missing[] = "BAD_REQUEST: pubsubTopic and contentTopics must be specified";
-    static const char not_served[] = "BAD_REQUEST: pubsub topic is not supported by this node";
     static const char bad_topic[] = "BAD_REQUEST: a content topic is empty or too long";
     fixture_init(&fixture, &choice);
     fixture_connect(&fixture, 0);
@@ -78,11 +77,6 @@ static void what_is_missing_or_wrong_is_refused_with_400_and_why(void **state)
     expect(fixture_request(&fixture, 0, SUBSCRIBE, FIXTURE_PUBSUB, longest), 400, bad_topic);
     longest[1024] = '\0';
     expect(fixture_request(&fixture, 0, SUBSCRIBE, FIXTURE_PUBSUB, longest), 200, "OK");
-    /* A shard of ours may be joined later; one of another cluster never is. */
-    expect(fixture_request(&fixture, 0, SUBSCRIBE, "/waku/2/rs/16/6", FIXTURE_CONTENT), 200, "OK");
-    expect(fixture_request(&fixture, 0, SUBSCRIBE, "/waku/2/rs/1/5", FIXTURE_CONTENT), 400,
-            not_served);
-    expect(fixture_request(&fixture, 0, SUBSCRIBE, "/no/shard", FIXTURE_CONTENT), 400, not_served);
 
     Wire__FilterSubscribeRequest request = WIRE__FILTER_SUBSCRIBE_REQUEST__INIT;
     answer = fixture_request_packed(&fixture, 0, &request);
@@ -97,6 +91,46 @@ static void what_is_missing_or_wrong_is_refused_with_400_and_why(void **state)
     fixture_ask(&fixture, 0, &answer, span_of(cut, sizeof(cut)));
     fixture_turn(&fixture, 2000);
     assert_int_equal(answer.code, 400);
+    fixture_fini(&fixture);
+}
+
+static void expect_bad_topic(struct filter_fixture *fixture, const char *topic, const char *why)
+{
+    char description[128];
+    snprintf(description, sizeof(description), "BAD_REQUEST: pubsub topic is %s", why);
+    expect(fixture_request(fixture, 0, SUBSCRIBE, topic, FIXTURE_CONTENT), 400, description);
+    assert_null(subscriptions_find_list(
+            fixture->subscriptions, span_of_text(topic), span_of_text(FIXTURE_CONTENT)));
+}
+
+static void any_shard_of_our_network_is_taken_and_no_other(void **state)
+{
+    (void)state;
+    struct filter_fixture fixture;
+    struct fixture_choice choice = {0};
+    static const char no_shard[] = "neither a shard nor one that this node takes part in";
+    static const char own[] = "/my/own/topic";
+    fixture_init(&fixture, &choice);
+    fixture_connect(&fixture, 0);
+    expect(fixture_request(&fixture, 0, SUBSCRIBE, "/waku/2/rs/16/6", "/a"), 200, "OK");
+    expect(fixture_request(&fixture, 0, SUBSCRIBE, "/waku/2/rs/16/1023", "/a"), 200, "OK");
+    expect_bad_topic(
+            &fixture, "/waku/2/rs/16/1024", "of shard 1024, the last one of this network is 1023");
+    expect_bad_topic(&fixture, "/waku/2/rs/1/5", "of cluster 1, this node is of cluster 16");
+    expect_bad_topic(&fixture, "/waku/2/rs/16/05", no_shard);
+    expect_bad_topic(&fixture, own, no_shard);
+    /* Whatever its name is: what we take part in can be subscribed to. */
+    assert_int_equal(topic_registry_subscribe(fixture.topics, NULL, span_of_text(own)), STATUS_OK);
+    expect(fixture_request(&fixture, 0, SUBSCRIBE, own, FIXTURE_CONTENT), 200, "OK");
+    assert_int_equal(topic_registry_unsubscribe(fixture.topics, span_of_text(own)), STATUS_OK);
+    expect(fixture_request(&fixture, 0, UNSUBSCRIBE, own, FIXTURE_CONTENT), 200, "OK");
+    fixture_fini(&fixture);
+
+    choice.network_shards = 8;
+    fixture_init(&fixture, &choice);
+    fixture_connect(&fixture, 0);
+    expect(fixture_request(&fixture, 0, SUBSCRIBE, "/waku/2/rs/16/7", "/a"), 200, "OK");
+    expect_bad_topic(&fixture, "/waku/2/rs/16/8", "of shard 8, the last one of this network is 7");
     fixture_fini(&fixture);
 }
 
@@ -373,6 +407,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
             cmocka_unit_test(each_type_of_request_has_its_codes),
             cmocka_unit_test(what_is_missing_or_wrong_is_refused_with_400_and_why),
+            cmocka_unit_test(any_shard_of_our_network_is_taken_and_no_other),
             cmocka_unit_test(content_topics_and_criteria_are_counted_to_the_last),
             cmocka_unit_test(peers_are_counted_to_the_last_and_a_place_is_free_again),
             cmocka_unit_test(a_ping_renews_and_silence_ends_a_subscription),
