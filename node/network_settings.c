@@ -250,7 +250,8 @@ static enum status read_service_peers(
 static void read_filter(struct network_settings *out, const struct options *options)
 {
     size_t queue_bytes = (size_t)options_number(options, "filter-queue-limit");
-    size_t push_bytes = (size_t)options_number(options, "max-msg-size") + FILTER_PUSH_HEAD_MAX;
+    size_t push_bytes = (size_t)options_number(options, "max-msg-size") + FILTER_PUSH_HEAD_MAX +
+                        RELAY_TICKET_BYTES;
     out->filter_queue_bytes_max = queue_bytes > push_bytes ? queue_bytes : push_bytes;
     out->has_filter = options_flag(options, "filter");
     out->filter_queue_age_ms = options_number(options, "filter-queue-age");

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 #include "router/relay_link.h"
 
+#include <string.h>
+
 #include "base/memory.h"
 
 /*
- * LAST: release decrement -> acquire decrement that finds the last one, before the parcel is freed.
+ * LAST:    release decrement -> acquire decrement that finds the last one, before the parcel is freed.
+ * COMPACT: release exchange of parcel->compact -> acquire load. Who finds it sees the copied message.
  */
 
 struct lane_event *lane_event_create(enum lane_event_kind kind, uint64_t peer, struct frame *frame)
@@ -47,6 +50,7 @@ static struct relay_parcel *create_parcel(
     parcel->header = (uint8_t *)&parcel->tickets[count];
     parcel->header_length = (uint32_t)header_bytes;
     parcel->envelope = NULL;
+    atomic_init(&parcel->compact, NULL);
     parcel->made_ns = now_ns;
     parcel->ticket_count = count;
     for (size_t i = 0; i < count; i++) {
@@ -112,7 +116,72 @@ void relay_parcel_unref(struct relay_parcel *parcel)
     if (parcel->envelope != NULL) {
         envelope_unref(parcel->envelope);
     }
+    /* relaxed: ordered by LAST */
+    struct envelope *compact = atomic_load_explicit(&parcel->compact, memory_order_relaxed);
+    if (compact != NULL) {
+        envelope_unref(compact);
+    }
     memory_free(parcel);
+}
+
+/* The same message behind the same header. */
+static struct relay_ticket *make_ticket(
+        const struct relay_parcel *parcel, struct envelope *envelope, uint64_t connection)
+{
+    struct relay_parcel *fresh = relay_parcel_behind_header(
+            envelope, parcel->header_length, &connection, 1, parcel->made_ns);
+    if (fresh == NULL) {
+        return NULL;
+    }
+    memcpy(fresh->header, parcel->header, parcel->header_length);
+    return &fresh->tickets[0];
+}
+
+struct relay_ticket *relay_parcel_ticket_again(
+        const struct relay_parcel *parcel, uint64_t connection)
+{
+    return make_ticket(parcel, parcel->envelope, connection);
+}
+
+/* The parcel's own; NULL: the message is most of its frame, or there is no memory. */
+static struct envelope *find_compact(struct relay_parcel *parcel)
+{
+    struct envelope *found =
+            atomic_load_explicit(&parcel->compact, memory_order_acquire); /* COMPACT */
+    if (found != NULL) {
+        return found;
+    }
+    envelope_ref(parcel->envelope);
+    struct envelope *made = envelope_compact(parcel->envelope);
+    if (made == parcel->envelope) {
+        envelope_unref(made);
+        return NULL;
+    }
+    if (atomic_compare_exchange_strong_explicit(&parcel->compact, &found, made,
+                memory_order_acq_rel, memory_order_acquire)) { /* COMPACT */
+        return made;
+    }
+    envelope_unref(made); /* another thread was first */
+    return found;
+}
+
+struct relay_ticket *relay_ticket_settle(struct relay_ticket *ticket)
+{
+    struct relay_parcel *parcel = ticket->parcel;
+    if (parcel->envelope == NULL) {
+        return ticket;
+    }
+    struct envelope *compact = find_compact(parcel);
+    if (compact == NULL) {
+        frame_uncharge(parcel->envelope->frame);
+        return ticket;
+    }
+    struct relay_ticket *fresh = make_ticket(parcel, compact, ticket->connection);
+    if (fresh == NULL) {
+        return ticket;
+    }
+    relay_parcel_unref(parcel);
+    return fresh;
 }
 
 size_t relay_parcel_bytes(const struct relay_parcel *parcel)

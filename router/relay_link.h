@@ -93,7 +93,7 @@ struct relay_ticket {
 /*
  * What is sent to one or several peers: a small header and, for a message, its bytes as received; one
  * allocation for all of them. Counted: each ticket holds a reference, and whoever queues its bytes.
- * Immutable once posted.
+ * Immutable once posted, but for compact.
  */
 struct relay_parcel {
     atomic_uint references;
@@ -101,7 +101,9 @@ struct relay_parcel {
     uint32_t header_length;
     uint8_t *header;           /* control: the whole frame, length prefix included */
     struct envelope *envelope; /* one reference; NULL for control */
-    uint64_t made_ns;          /* monotonic: a message that waited too long is dropped */
+    _Atomic(struct envelope *)
+            compact;  /* one reference; of the message, made when one has to wait */
+    uint64_t made_ns; /* monotonic: a message that waited too long is dropped */
     size_t ticket_count;
     struct relay_ticket tickets[];
 };
@@ -121,11 +123,29 @@ MUST_USE struct relay_parcel *relay_parcel_behind_header(struct envelope *BORROW
 MUST_USE struct relay_parcel *relay_parcel_of_control(const struct gossip_outgoing *rpc,
         const uint64_t connections[], size_t count, uint64_t now_ns);
 
+/*
+ * For a ticket that has to wait under a cap of its owner's: its frame is charged to the frame budget no
+ * longer, and where the message is less than half of it, the ticket gets a parcel of its own with the
+ * message copied out, once for all that wait. Returns the same ticket where that is not needed or there
+ * is no memory. Thread: any.
+ */
+MUST_USE struct relay_ticket *relay_ticket_settle(struct relay_ticket *CONSUMED ticket);
+
+/* Another ticket for what the parcel carries, a message; NULL: no memory. */
+MUST_USE struct relay_ticket *relay_parcel_ticket_again(
+        const struct relay_parcel *parcel, uint64_t connection);
+
 void relay_parcel_ref(struct relay_parcel *parcel);
 void relay_parcel_unref(struct relay_parcel *CONSUMED parcel);
 
 /* Bytes on the wire, header and message. */
 size_t relay_parcel_bytes(const struct relay_parcel *parcel);
+
+enum {
+    RELAY_TICKET_BYTES = sizeof(struct relay_parcel) + sizeof(struct relay_ticket) +
+                         sizeof(struct envelope) +
+                         128 /* what a waiting message costs beside them */
+};
 
 static inline struct relay_ticket *relay_ticket_of(struct inbox_link *link)
 {

@@ -23,7 +23,8 @@
  * peer that takes nothing for the stuck timeout while something waits loses its subscription.
  *
  * A client that ends its push stream soon after a message is served with a stream a message from then
- * on, one at a time, on that connection. What was written to the stream that it ended may be lost.
+ * on, one at a time, on that connection. What was written to the stream that it ended, behind the first
+ * message, is pushed once more.
  *
  * Lifetime: create before the loops run, destroy after the switch and before the loops, when no thread
  *           runs any more that posts and all subscribers have been released.

@@ -22,8 +22,11 @@ enum {
     FILTER_TICK_MS = 1000,
     FILTER_LOW_WATER = 64 * 1024,  /* bytes handed to a stream; what waits behind can be dropped */
     FILTER_SHORT_STREAM_MS = 5000, /* a client that ends its stream so soon does so each time */
-    FILTER_END_TIMEOUT_MS = 5000,  /* for the client to close a stream that we have ended */
-    FILTER_REOPEN_MS = 1000,       /* doubles with each stream that is not agreed */
+    FILTER_UNSURE_MS = 2000, /* from a stream's first message; until then its others are kept, */
+    FILTER_UNSURE_MAX = 64,  /* so many of them */
+    FILTER_UNSURE_BYTES = 64 * 1024,
+    FILTER_END_TIMEOUT_MS = 5000, /* for the client to close a stream that we have ended */
+    FILTER_REOPEN_MS = 1000,      /* doubles with each stream that is not agreed */
     FILTER_REOPEN_DOUBLINGS = 5
 };
 
@@ -89,6 +92,16 @@ struct filter {
     struct filter_shard shards[];
 };
 
+/*
+ * What was written to a young stream behind its first message. When the client ends that stream it has
+ * read the first one only, as far as anybody knows, and gets these once more.
+ */
+struct filter_unsure {
+    size_t count;
+    size_t bytes;
+    struct relay_parcel *parcels[FILTER_UNSURE_MAX]; /* one reference each */
+};
+
 /* A subscriber's connection, on its io thread. */
 struct filter_peer {
     struct hash_link by_connection;
@@ -102,12 +115,14 @@ struct filter_peer {
 
     struct stream *stream; /* NULL: none is open or being opened */
     bool is_agreed;
-    bool is_ending;        /* nothing more is written to it */
-    uint64_t written;      /* bytes, of this stream */
-    uint64_t opened_ms;    /* when it was agreed */
-    bool is_one_shot;      /* the client ends a stream after each message */
-    uint64_t reopen_at_ms; /* 0: whenever there is something to send */
-    unsigned reopen_count; /* since a stream was agreed */
+    bool is_ending;               /* nothing more is written to it */
+    uint64_t written;             /* bytes, of this stream */
+    uint64_t opened_ms;           /* when it was agreed */
+    bool is_one_shot;             /* the client ends a stream after each message */
+    struct filter_unsure *unsure; /* NULL: there is none */
+    uint64_t sure_at_ms;          /* the stream that stays until then is a long-lived one */
+    uint64_t reopen_at_ms;        /* 0: whenever there is something to send */
+    unsigned reopen_count;        /* since a stream was agreed */
 
     uint64_t written_before; /* bytes, of earlier streams */
     uint64_t moved;          /* bytes that had left when the tick looked last */

@@ -316,6 +316,7 @@ enum status filter_push_init(struct filter *filter)
     const struct filter_options *options = &filter->options;
     filter->queue_limits = (struct relay_queue_limits){
             .message_bytes_max = options->queue_bytes_max,
+            .message_overhead = RELAY_TICKET_BYTES,
             .age_max_ns = options->queue_age_max_ms * NANOSECONDS_PER_MILLISECOND,
             .reasons = &relay_queue_reasons_of_filter,
             .held = &filter->held,

@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/memory.h"
 #include "base/metrics.h"
 
 static uint64_t now_ms(void)
@@ -77,10 +78,55 @@ static void release_parcel(void *owner)
     relay_parcel_unref(owner);
 }
 
+static void forget_unsure(struct filter_peer *peer)
+{
+    for (size_t i = 0; peer->unsure != NULL && i < peer->unsure->count; i++) {
+        relay_parcel_unref(peer->unsure->parcels[i]);
+    }
+    memory_free(peer->unsure);
+    peer->unsure = NULL;
+}
+
+/* Whether the next message is to be kept. Without memory, or with too many, it is not. */
+static bool is_unsure(struct filter_peer *peer, size_t bytes)
+{
+    if (peer->is_one_shot || peer->written == 0 || now_ms() >= peer->sure_at_ms) {
+        return false;
+    }
+    if (peer->unsure == NULL) {
+        peer->unsure = memory_allocate_zeroed(sizeof(*peer->unsure));
+    }
+    return peer->unsure != NULL && peer->unsure->count < FILTER_UNSURE_MAX &&
+           peer->unsure->bytes + bytes <= FILTER_UNSURE_BYTES;
+}
+
+static void keep_unsure(struct filter_unsure *unsure, struct relay_parcel *parcel)
+{
+    relay_parcel_ref(parcel);
+    unsure->parcels[unsure->count++] = parcel;
+    unsure->bytes += relay_parcel_bytes(parcel);
+}
+
+/* They go before what waits, in their order, one a stream. */
+static void push_again(struct filter_peer *peer)
+{
+    struct filter_unsure *unsure = peer->unsure;
+    for (size_t i = unsure == NULL ? 0 : unsure->count; i > 0; i--) {
+        struct relay_ticket *again = relay_parcel_ticket_again(unsure->parcels[i - 1], peer->id);
+        if (again != NULL) {
+            metrics_add(METRIC_FILTER_REPEATED, 1);
+            metrics_add(LEDGER_FILTER_OUT_RECEIVED, 1);
+            relay_queue_put_back(&peer->queue, again);
+        }
+    }
+    forget_unsure(peer);
+}
+
 /* The header's memory goes with the parcel, which the last piece releases. */
 static void write_ticket(struct filter_peer *peer, struct relay_ticket *ticket)
 {
-    struct relay_parcel *parcel = ticket->parcel;
+    bool is_kept = is_unsure(peer, relay_parcel_bytes(ticket->parcel));
+    struct relay_parcel *parcel = (is_kept ? relay_ticket_settle(ticket) : ticket)->parcel;
     struct muxer_piece pieces[2] = {{.bytes = span_of(parcel->header, parcel->header_length)},
             {.bytes = parcel->envelope->message, .release = release_parcel, .owner = parcel}};
     size_t bytes = relay_parcel_bytes(parcel);
@@ -92,6 +138,11 @@ static void write_ticket(struct filter_peer *peer, struct relay_ticket *ticket)
         peer->queue.dropped++;
         relay_parcel_unref(parcel);
         return;
+    }
+    if (is_kept) {
+        keep_unsure(peer->unsure, parcel);
+    } else if (peer->written == 0) {
+        peer->sure_at_ms = now_ms() + FILTER_UNSURE_MS;
     }
     peer->written += bytes;
     filter_subscriber_note(peer->subscriber, FILTER_PUSH_SENT);
@@ -150,9 +201,10 @@ static void on_writable(struct stream *stream)
 /* Whether the client ends its streams by itself after a message. */
 static void judge_end(struct filter_peer *peer)
 {
-    if (peer->written > 0 && !peer->is_ending &&
+    if (peer->written > 0 && !peer->is_ending && !peer->is_condemned &&
             now_ms() - peer->opened_ms < FILTER_SHORT_STREAM_MS) {
         peer->is_one_shot = true;
+        push_again(peer);
     }
 }
 
@@ -173,9 +225,10 @@ static void on_closed(struct stream *stream, enum status reason)
         return;
     }
     bool was_agreed = peer->is_agreed;
-    if (was_agreed) {
+    if (was_agreed && reason != STATUS_CLOSED) {
         judge_end(peer);
     }
+    forget_unsure(peer);
     peer->written_before += peer->written;
     peer->stream = NULL;
     peer->is_agreed = false;
@@ -199,6 +252,7 @@ static const struct stream_events events = {
 
 void filter_stream_end(struct filter_peer *peer)
 {
+    forget_unsure(peer);
     if (peer->stream != NULL) {
         struct stream *stream = peer->stream;
         stream_set_context(stream, NULL);
@@ -287,6 +341,10 @@ void filter_stream_tick(struct filter_peer *peer, uint64_t time_ms)
 {
     relay_queue_expire(&peer->queue, clock_monotonic_ns());
     pump(peer);
+    relay_queue_settle(&peer->queue);
+    if (peer->unsure != NULL && time_ms >= peer->sure_at_ms) {
+        forget_unsure(peer);
+    }
     if (is_stuck(peer, time_ms) && !peer->is_condemned) {
         condemn(peer, time_ms);
     }

@@ -40,7 +40,7 @@ struct lightpush_options {
     size_t message_bytes_max;
     size_t connection_pushes_max; /* under way at a time, of one connection */
     size_t pushes_max;            /* of all */
-    struct rate_limit rate;       /* of one peer, for each of the two protocols */
+    struct rate_limit rate;       /* for each of the two protocols */
     uint16_t cluster_id;
     uint16_t network_shards; /* for autosharding; 0: a request names its topic */
 };

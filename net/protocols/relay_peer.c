@@ -212,6 +212,7 @@ const struct stream_events relay_outbound_events = {
 void relay_peer_tick(struct relay_peer *peer, uint64_t time_ms)
 {
     relay_queue_expire(&peer->queue, clock_monotonic_ns());
+    relay_queue_settle(&peer->queue);
     relay_repeat_subscriptions(peer);
     relay_skip_when_late(peer, time_ms);
     if (peer->reopen_at_ms != 0 && time_ms >= peer->reopen_at_ms) {

@@ -6,6 +6,10 @@
  * it has taken.
  */
 
+enum {
+    UNSETTLED_MAX = 16 /* messages at the head of a queue that may pin frames of any size */
+};
+
 const struct relay_queue_reasons relay_queue_reasons_of_relay = {
         .stale = (enum metric)LEDGER_RELAY_OUT_STALE,
         .queue_full = (enum metric)LEDGER_RELAY_OUT_QUEUE_FULL,
@@ -24,7 +28,7 @@ void relay_queue_init(struct relay_queue *queue, const struct relay_queue_limits
     *queue = (struct relay_queue){.limits = limits, .budget = budget};
 }
 
-static void append(struct relay_ticket_list *list, struct relay_ticket *ticket)
+static void append(struct relay_ticket_list *list, struct relay_ticket *ticket, size_t bytes)
 {
     ticket->next = NULL;
     if (list->last != NULL) {
@@ -33,17 +37,17 @@ static void append(struct relay_ticket_list *list, struct relay_ticket *ticket)
         list->first = ticket;
     }
     list->last = ticket;
-    list->bytes += relay_parcel_bytes(ticket->parcel);
+    list->bytes += bytes;
     list->count++;
 }
 
-static struct relay_ticket *take_first(struct relay_ticket_list *list)
+static struct relay_ticket *take_first(struct relay_ticket_list *list, size_t overhead)
 {
     struct relay_ticket *ticket = list->first;
     if (ticket != NULL) {
         list->first = ticket->next;
         list->last = list->first == NULL ? NULL : list->last;
-        list->bytes -= relay_parcel_bytes(ticket->parcel);
+        list->bytes -= relay_parcel_bytes(ticket->parcel) + overhead;
         list->count--;
     }
     return ticket;
@@ -62,13 +66,19 @@ static bool try_charge(struct relay_queue *queue, size_t bytes)
     return true;
 }
 
+/* What a waiting message counts for. */
+static size_t charge_of(const struct relay_queue *queue, const struct relay_ticket *ticket)
+{
+    return relay_parcel_bytes(ticket->parcel) + queue->limits->message_overhead;
+}
+
 static struct relay_ticket *take_message(struct relay_queue *queue)
 {
-    struct relay_ticket *ticket = take_first(&queue->messages);
+    struct relay_ticket *ticket = take_first(&queue->messages, queue->limits->message_overhead);
     if (ticket != NULL) {
         /* relaxed: see top */
         atomic_fetch_sub_explicit(
-                &queue->budget->bytes, relay_parcel_bytes(ticket->parcel), memory_order_relaxed);
+                &queue->budget->bytes, charge_of(queue, ticket), memory_order_relaxed);
         atomic_fetch_sub_explicit(queue->limits->held, 1, memory_order_relaxed);
     }
     return ticket;
@@ -99,9 +109,9 @@ void relay_queue_expire(struct relay_queue *queue, uint64_t now_ns)
 
 static void push_control(struct relay_queue *queue, struct relay_ticket *ticket)
 {
-    append(&queue->control, ticket);
+    append(&queue->control, ticket, relay_parcel_bytes(ticket->parcel));
     while (queue->control.bytes > queue->limits->control_bytes_max) {
-        drop(queue, take_first(&queue->control), METRIC_RELAY_CONTROL_DROPPED);
+        drop(queue, take_first(&queue->control, 0), METRIC_RELAY_CONTROL_DROPPED);
     }
 }
 
@@ -128,7 +138,7 @@ static bool charge(struct relay_queue *queue, size_t bytes)
 
 void relay_queue_push(struct relay_queue *queue, struct relay_ticket *ticket, uint64_t now_ns)
 {
-    size_t bytes = relay_parcel_bytes(ticket->parcel);
+    size_t bytes = charge_of(queue, ticket);
     const struct relay_queue_reasons *reasons = queue->limits->reasons;
     if (ticket->parcel->is_control) {
         push_control(queue, ticket);
@@ -142,13 +152,45 @@ void relay_queue_push(struct relay_queue *queue, struct relay_ticket *ticket, ui
     } else if (!charge(queue, bytes)) {
         drop(queue, ticket, reasons->outbound_budget);
     } else {
-        append(&queue->messages, ticket);
+        bool is_late = queue->messages.count >= UNSETTLED_MAX;
+        append(&queue->messages, is_late ? relay_ticket_settle(ticket) : ticket, bytes);
+    }
+}
+
+void relay_queue_put_back(struct relay_queue *queue, struct relay_ticket *ticket)
+{
+    struct relay_ticket_list *list = &queue->messages;
+    size_t bytes = charge_of(queue, ticket);
+    if (list->bytes + bytes > queue->limits->message_bytes_max) {
+        drop(queue, ticket, queue->limits->reasons->queue_full);
+    } else if (!try_charge(queue, bytes)) {
+        drop(queue, ticket, queue->limits->reasons->outbound_budget);
+    } else {
+        ticket->next = list->first;
+        list->first = ticket;
+        list->last = list->last == NULL ? ticket : list->last;
+        list->bytes += bytes;
+        list->count++;
+    }
+}
+
+void relay_queue_settle(struct relay_queue *queue)
+{
+    struct relay_ticket_list *list = &queue->messages;
+    struct relay_ticket **place = &list->first;
+    for (size_t i = 0; i < UNSETTLED_MAX && *place != NULL; i++) {
+        struct relay_ticket *next = (*place)->next;
+        struct relay_ticket *settled = relay_ticket_settle(*place);
+        settled->next = next;
+        *place = settled;
+        list->last = next == NULL ? settled : list->last;
+        place = &settled->next;
     }
 }
 
 struct relay_ticket *relay_queue_try_pop(struct relay_queue *queue, uint64_t now_ns)
 {
-    struct relay_ticket *ticket = take_first(&queue->control);
+    struct relay_ticket *ticket = take_first(&queue->control, 0);
     if (ticket == NULL) {
         relay_queue_expire(queue, now_ns);
         ticket = take_message(queue);
@@ -159,7 +201,7 @@ struct relay_ticket *relay_queue_try_pop(struct relay_queue *queue, uint64_t now
 void relay_queue_clear(struct relay_queue *queue, enum metric reason)
 {
     struct relay_ticket *ticket;
-    while ((ticket = take_first(&queue->control)) != NULL) {
+    while ((ticket = take_first(&queue->control, 0)) != NULL) {
         drop(queue, ticket, METRIC_RELAY_CONTROL_DROPPED);
     }
     while ((ticket = take_message(queue)) != NULL) {

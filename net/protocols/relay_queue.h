@@ -7,6 +7,9 @@
  * bound goes, oldest first, counted by its reason in the queue's ledger, RELAY_OUT or FILTER_OUT
  * (control: METRIC_RELAY_CONTROL_DROPPED).
  *
+ * A few messages wait as they are, since most wait for a moment only. What comes behind them, and what
+ * still waits when relay_queue_settle comes, pins no larger frame and none of the frame budget.
+ *
  * Ownership: a ticket in the queue holds its reference to the parcel.
  * Thread:    one a queue; the budget any.
  */
@@ -38,6 +41,7 @@ extern const struct relay_queue_reasons relay_queue_reasons_of_filter;
 
 struct relay_queue_limits {
     size_t message_bytes_max;
+    size_t message_overhead; /* counted for each message besides its bytes */
     size_t control_bytes_max;
     uint64_t age_max_ns; /* since the parcel was made */
     const struct relay_queue_reasons *reasons;
@@ -64,6 +68,12 @@ void relay_queue_init(struct relay_queue *queue, const struct relay_queue_limits
 
 void relay_queue_push(
         struct relay_queue *queue, struct relay_ticket *CONSUMED ticket, uint64_t now_ns);
+
+/* Before all others, for one that has to be sent once more; dropped when there is no room. */
+void relay_queue_put_back(struct relay_queue *queue, struct relay_ticket *CONSUMED ticket);
+
+/* Now and then: what waits pins little but its own bytes from then on. */
+void relay_queue_settle(struct relay_queue *queue);
 
 /* The next to be sent, never a stale one; NULL: none. */
 MUST_USE struct relay_ticket *relay_queue_try_pop(struct relay_queue *queue, uint64_t now_ns);

@@ -170,6 +170,113 @@ static void shares_one_budget_and_takes_room_from_its_own_messages_only(void **s
     assert_int_equal(atomic_load(&held), 0);
 }
 
+/* Small messages, each in a large frame that is charged to frames: for queues of two peers each. */
+static void push_small_parts(
+        struct relay_queue queues[2], struct frame_budget *frames, size_t count)
+{
+    static const uint64_t connections[] = {1, 2};
+    for (size_t i = 0; i < count; i++) {
+        struct frame *frame = frame_try_create(frames, FRAME_BUDGET_COMPLETE, 100000);
+        assert_non_null(frame);
+        memset(frame_bytes(frame), 0, 100000);
+        frame_bytes(frame)[500] = (uint8_t)i;
+        struct envelope *envelope = envelope_create(frame);
+        assert_non_null(envelope);
+        envelope->topic = &topic;
+        envelope->message = span_of(frame_bytes(frame) + 500, 100);
+        envelope->payload = span_of(frame_bytes(frame) + 510, 50);
+        struct relay_parcel *parcel = relay_parcel_of_message(envelope, connections, 2, 0);
+        assert_non_null(parcel);
+        envelope_unref(envelope);
+        relay_queue_push(&queues[0], &parcel->tickets[0], 0);
+        relay_queue_push(&queues[1], &parcel->tickets[1], 0);
+    }
+}
+
+static void a_small_message_that_waits_does_not_pin_the_large_frame_that_it_came_in(void **state)
+{
+    (void)state;
+    enum {
+        MESSAGES = 40
+    };
+    struct frame_budget *frames;
+    struct relay_queue queues[2] = {make_queue(1 << 20)};
+    assert_int_equal(frame_budget_create(&frames, 100 << 20, 0), STATUS_OK);
+    relay_queue_init(&queues[1], &limits, &budget);
+    uint64_t copies = counted(METRIC_COPIES);
+    push_small_parts(queues, frames, MESSAGES);
+    /* Those at the head may be sent in a moment and are left as they are. */
+    assert_int_equal(frame_budget_used(frames), 16 * frame_charge(100000));
+    assert_int_equal(counted(METRIC_COPIES) - copies, MESSAGES - 16); /* one for both */
+    size_t bytes = queues[0].messages.bytes;
+    relay_queue_settle(&queues[0]);
+    relay_queue_settle(&queues[1]);
+    assert_int_equal(frame_budget_used(frames), 0);
+    assert_int_equal(counted(METRIC_COPIES) - copies, MESSAGES);
+    assert_int_equal(queues[0].messages.bytes, bytes);
+    assert_int_equal(queues[0].messages.count, MESSAGES);
+    for (size_t i = 0; i < MESSAGES; i++) {
+        struct relay_ticket *ticket = relay_queue_try_pop(&queues[1], 0);
+        const struct envelope *envelope = ticket->parcel->envelope;
+        assert_int_equal(ticket->connection, 2);
+        assert_int_equal(envelope->message.bytes[0], i);
+        assert_int_equal(envelope->message.length, 100);
+        assert_ptr_equal(envelope->payload.bytes, envelope->message.bytes + 10);
+        assert_int_equal(pop(&queues[0], 0), 1);
+        relay_parcel_unref(ticket->parcel);
+    }
+    assert_int_equal(atomic_load(&budget.bytes), 0);
+    assert_true(relay_queue_is_empty(&queues[0]) && relay_queue_is_empty(&queues[1]));
+    frame_budget_destroy(&frames);
+}
+
+/* It is charged to the outbound budget by then. */
+static void a_large_message_that_waits_is_charged_to_one_budget_only(void **state)
+{
+    (void)state;
+    struct frame_budget *frames;
+    struct relay_queue queue = make_queue(1 << 20);
+    assert_int_equal(frame_budget_create(&frames, 1 << 20, 0), STATUS_OK);
+    struct frame *frame = frame_try_create(frames, FRAME_BUDGET_COMPLETE, 1000);
+    assert_non_null(frame);
+    memset(frame_bytes(frame), 0, 1000);
+    struct envelope *envelope = envelope_create(frame);
+    assert_non_null(envelope);
+    envelope->topic = &topic;
+    envelope->message = span_of(frame_bytes(frame), 900);
+    uint64_t connection = 1;
+    struct relay_parcel *parcel = relay_parcel_of_message(envelope, &connection, 1, 0);
+    assert_non_null(parcel);
+    envelope_unref(envelope);
+    uint64_t copies = counted(METRIC_COPIES);
+    relay_queue_push(&queue, &parcel->tickets[0], 0);
+    relay_queue_settle(&queue);
+    assert_int_equal(frame_budget_used(frames), 0);
+    assert_int_equal(counted(METRIC_COPIES), copies);
+    assert_int_equal(pop(&queue, 0), 1);
+    frame_budget_destroy(&frames);
+}
+
+static void what_is_put_back_goes_first_or_is_dropped(void **state)
+{
+    (void)state;
+    struct relay_queue queue = make_queue(1 << 20);
+    uint64_t full = counted((enum metric)LEDGER_RELAY_OUT_QUEUE_FULL);
+    relay_queue_put_back(&queue, message(MESSAGE_BYTES, 3, 0));
+    relay_queue_push(&queue, message(MESSAGE_BYTES, 4, 0), 0);
+    relay_queue_put_back(&queue, message(MESSAGE_BYTES, 2, 0));
+    relay_queue_put_back(&queue, message(MESSAGE_BYTES, 1, 0));
+    relay_queue_push(&queue, message(MESSAGE_BYTES, 5, 0), 0);
+    relay_queue_put_back(&queue, message(MESSAGE_BYTES, 6, 0)); /* there is no room for it */
+    assert_int_equal(counted((enum metric)LEDGER_RELAY_OUT_QUEUE_FULL) - full, 1);
+    for (uint64_t i = 1; i <= 5; i++) {
+        assert_int_equal(pop(&queue, 0), i);
+    }
+    assert_int_equal(pop(&queue, 0), 0);
+    assert_int_equal(atomic_load(&budget.bytes), 0);
+    assert_int_equal(atomic_load(&held), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -179,6 +286,10 @@ int main(void)
             cmocka_unit_test(never_gives_a_message_that_waited_too_long),
             cmocka_unit_test(keeps_control_however_long_it_waits_but_bounded),
             cmocka_unit_test(shares_one_budget_and_takes_room_from_its_own_messages_only),
+            cmocka_unit_test(
+                    a_small_message_that_waits_does_not_pin_the_large_frame_that_it_came_in),
+            cmocka_unit_test(a_large_message_that_waits_is_charged_to_one_budget_only),
+            cmocka_unit_test(what_is_put_back_goes_first_or_is_dropped),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
