@@ -30,9 +30,9 @@ struct store_options {
     struct inbox *BORROWED jobs;   /* of archive jobs */
     size_t connection_queries_max; /* of one connection, until their answers are read */
     size_t queries_max;
-    size_t answer_bytes_max;    /* of one answer; a page is cut to it, but for its first message */
-    size_t answers_bytes_max;   /* of all answers that are not read yet */
-    uint64_t timeout_ms;        /* of a query */
+    size_t answer_bytes_max;  /* of one answer; a page is cut to it, but for its first message */
+    size_t answers_bytes_max; /* of all answers that are not read yet */
+    uint64_t timeout_ms;      /* of a query */
     struct rate_limit rate;
     uint64_t time_range_max_ns; /* of a query that names no hashes; 0: as long as it likes */
 };
