@@ -38,6 +38,9 @@ void http_exchange_end(void *context, struct MHD_Connection *connection, void **
         return;
     }
     request->server->bodies_bytes -= request->body_room;
+    /* relaxed: as in http_request_try_charge */
+    atomic_fetch_sub_explicit(
+            &request->server->answer_bytes, request->charged_bytes, memory_order_relaxed);
     http_target_fini(&request->target);
     free(request->body);
     free(request);

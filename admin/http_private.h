@@ -45,6 +45,8 @@ struct http_server {
     size_t bodies_bytes; /* of all requests at this moment */
     struct http_origins *origins;
     struct http_table tables[HTTP_TABLES_MAX];
+    size_t answer_bytes_max;
+    atomic_size_t answer_bytes; /* charged by requests that are not over */
     bool logs_requests;
     struct http_log_path log_paths[HTTP_LOG_PATHS];
     size_t table_count;
@@ -80,6 +82,7 @@ struct http_request {
     size_t body_length;
     size_t body_room;
     size_t drained_bytes;
+    size_t charged_bytes; /* of server->answer_bytes; who makes the answer changes it */
     http_continuation *next;
     void *next_context;
     const char *allow; /* header of a 405 */

@@ -137,6 +137,15 @@ void http_respond_static(struct http_request *request, unsigned status, const ch
             MHD_create_response_from_buffer(length, without_const(body), MHD_RESPMEM_PERSISTENT));
 }
 
+bool http_request_try_charge(struct http_request *request, size_t bytes)
+{
+    struct http_server *server = request->server;
+    /* relaxed: only the count itself */
+    size_t before = atomic_fetch_add_explicit(&server->answer_bytes, bytes, memory_order_relaxed);
+    request->charged_bytes += bytes;
+    return server->answer_bytes_max == 0 || before + bytes <= server->answer_bytes_max;
+}
+
 void http_request_hold(struct http_request *request)
 {
     request->is_held = true;

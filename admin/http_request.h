@@ -69,6 +69,13 @@ void http_respond_static(struct http_request *request, unsigned status, const ch
         const void *body, size_t length);
 
 /*
+ * Counts bytes of an answer that is being made until it is sent or its client is gone. False: all answers
+ * together are as large as they may be, since their clients do not read. Thread: whose the request is,
+ * the one that makes the answer of a held one.
+ */
+MUST_USE bool http_request_try_charge(struct http_request *request, size_t bytes);
+
+/*
  * For an answer that comes later: the handler calls hold, has somebody do the work, and returns. That
  * somebody calls resume, on any thread and exactly once; then next runs on the server's thread, and
  * responds or holds again. Everybody who holds a request must resume it in bounded time: the client

@@ -111,7 +111,9 @@ enum status http_server_create(struct http_server **out, const struct http_serve
     server->epoll = -1;
     server->wake = -1;
     server->body_bytes_max = options->body_bytes_max;
+    server->answer_bytes_max = options->answer_bytes_max;
     server->logs_requests = options->logs_requests;
+    atomic_init(&server->answer_bytes, 0);
     atomic_init(&server->held, 0);
     atomic_init(&server->is_closing, false);
     enum status status = assemble(server, options);

@@ -35,7 +35,8 @@ struct http_server_options {
      */
     const char *const *allowed_origins;
     size_t allowed_origin_count;
-    bool logs_requests; /* at INFO a line a minute for each path; otherwise all at DEBUG */
+    size_t answer_bytes_max; /* see http_request_try_charge; 0: no bound */
+    bool logs_requests;      /* at INFO a line a minute for each path; otherwise all at DEBUG */
 };
 
 /* On the server's thread. It responds, opens a stream (http_stream.h) or holds the request. */

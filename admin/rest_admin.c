@@ -317,6 +317,7 @@ static void take_subscriber(void *context, enum status status, const char *id,
 {
     struct rest_answer *answer = context;
     struct rest_text *text = &answer->text;
+    size_t before = text->length;
     if (id == NULL && status != STATUS_OK) {
         rest_answer_send_text(answer, HTTP_UNAVAILABLE, "The subscriptions could not be listed: %s",
                 status_text(status));
@@ -341,6 +342,9 @@ static void take_subscriber(void *context, enum status status, const char *id,
         rest_text_add(text, "}");
     }
     rest_text_add(text, "]}");
+    if (!http_request_try_charge(answer->request, text->length - before)) {
+        text->has_failed = true;
+    }
 }
 
 static void get_subscriptions(void *context, struct http_request *request)

@@ -30,6 +30,7 @@ static enum status take_row(void *context, const struct archive_row *row)
 {
     struct store_request *store = context;
     struct rest_text *text = &store->answer->text;
+    size_t before = text->length;
     if (store->row_count == 0) {
         rest_text_add(text, "{\"requestId\":\"\",\"statusCode\":200,\"statusDesc\":\"OK\","
                             "\"messages\":[");
@@ -37,6 +38,9 @@ static enum status take_row(void *context, const struct archive_row *row)
     /* A row that is no message is left out, as it is of no use to anybody. */
     if (rest_add_row(text, row, store->query.query.include_data, store->row_count == 0)) {
         store->row_count++;
+    }
+    if (!http_request_try_charge(store->answer->request, text->length - before)) {
+        return STATUS_BUSY;
     }
     return text->has_failed ? STATUS_NO_MEMORY : STATUS_OK;
 }
@@ -74,6 +78,10 @@ static void send_failure(struct store_request *store, enum status status, const 
         return;
     case STATUS_LIMIT_REACHED:
         rest_answer_send_text(answer, HTTP_TOO_MANY_REQUESTS, "Request rate limit reached");
+        return;
+    case STATUS_BUSY:
+        rest_answer_send_text(answer, HTTP_UNAVAILABLE,
+                "Too many answers wait for their clients to read them: try again later");
         return;
     case STATUS_TIMED_OUT:
         rest_answer_send_text(

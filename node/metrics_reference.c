@@ -176,6 +176,21 @@ static void write_service_peers(struct metrics_text *text, const struct service_
     }
 }
 
+static void write_connected(struct metrics_text *text, const struct node_reading *reading)
+{
+    static const char *const directions[] = {"In", "Out"};
+    metrics_text_family(text, "waku_connected_peers", "gauge",
+            "connected peers that speak a protocol of the network, by who dialled");
+    for (size_t i = 0; i < PEER_PROTOCOLS_COUNTED; i++) {
+        for (size_t k = 0; k < 2; k++) {
+            char labels[METRICS_LABELS_MAX];
+            snprintf(labels, sizeof(labels), "direction=\"%s\",protocol=\"%s\"", directions[k],
+                    peer_protocols_counted[i]);
+            metrics_count(text, labels, ONCE_SEEN, reading->protocol_peers[i][k]);
+        }
+    }
+}
+
 /* Some had no prefix at all before; one changed its words, too. */
 static bool to_new_name(char out[METRICS_NAME_MAX], const char *name)
 {
@@ -213,6 +228,7 @@ static void write_all(struct metrics_text *text, const struct node_reading *read
     write_version(text);
     write_rows(text, reading);
     write_service_peers(text, services);
+    write_connected(text, reading);
     write_histograms(text, reading);
     metrics_write_reference_topics(text, reading);
 }

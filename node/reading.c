@@ -224,6 +224,17 @@ static void read_memory(const struct node *node, struct node_reading *out)
     }
 }
 
+static void read_protocols(const struct node *node, struct node_reading *out)
+{
+    const struct peer_protocols *counts =
+            peer_manager_protocols(network_peer_manager(node->network));
+    for (size_t i = 0; i < PEER_PROTOCOLS_COUNTED; i++) {
+        /* relaxed: counts order nothing */
+        out->protocol_peers[i][0] = atomic_load_explicit(&counts->of[i][0], memory_order_relaxed);
+        out->protocol_peers[i][1] = atomic_load_explicit(&counts->of[i][1], memory_order_relaxed);
+    }
+}
+
 void node_read(struct node *node, struct node_reading *out)
 {
     memset(out, 0, sizeof(*out));
@@ -249,6 +260,7 @@ void node_read(struct node *node, struct node_reading *out)
     if (node->network != NULL) {
         out->connections = switch_connection_count(network_switch(node->network));
         out->upgrades = switch_upgrade_count(network_switch(node->network));
+        read_protocols(node, out);
     }
 }
 

@@ -17,6 +17,7 @@
 #include "base/ledger.h"
 #include "base/metrics.h"
 #include "base/status.h"
+#include "net/peer_manager/peer_protocols.h"
 #include "node/node.h"
 #include "router/traffic.h"
 
@@ -112,6 +113,7 @@ struct node_reading {
     uint64_t filter_bytes; /* of messages that wait for a filter thread */
     uint64_t event_bytes;
     uint64_t connections;
+    uint64_t protocol_peers[PEER_PROTOCOLS_COUNTED][2]; /* net/peer_manager/peer_protocols.h */
     uint64_t upgrades;
     uint64_t filter_subscribers;
     uint64_t sync_ids;      /* in the set of store-sync */

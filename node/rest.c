@@ -51,6 +51,7 @@ static enum status open_server(
             .idle_timeout_s = (uint32_t)(options_number(options, "rest-idle-timeout") / 1000),
             .allowed_origins = origins,
             .allowed_origin_count = count,
+            .answer_bytes_max = (size_t)options_number(options, "rest-answer-limit"),
             .logs_requests = true};
     if (server.port == 0 && options_number(options, "rest-port") != 0) {
         snprintf(error->text, sizeof(error->text), "--rest-port with --ports-shift is above %d",

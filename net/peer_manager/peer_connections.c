@@ -69,10 +69,30 @@ struct peer_connection *peer_connections_add(
     return connection;
 }
 
+static void count_protocols(struct peer_connections *connections,
+        const struct peer_connection *connection, bool is_more)
+{
+    const struct peer_facts *facts = connection->facts;
+    if (facts != NULL) {
+        peer_protocols_change(&connections->protocols, facts->protocols, facts->protocol_count,
+                connection->is_outbound, is_more);
+    }
+}
+
+void peer_connections_set_facts(struct peer_connections *connections,
+        struct peer_connection *connection, struct peer_facts *facts)
+{
+    count_protocols(connections, connection, false);
+    memory_free(connection->facts);
+    connection->facts = facts;
+    count_protocols(connections, connection, true);
+}
+
 void peer_connections_remove(
         struct peer_connections *connections, struct peer_connection *connection)
 {
     peer_counts_remove(&connections->counts, connection->kind, connection->is_outbound);
+    count_protocols(connections, connection, false);
     if (connection->kind == PEER_UNKNOWN) {
         TAILQ_REMOVE(&connections->unknown, connection, unknown_link);
     }

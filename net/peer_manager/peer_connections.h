@@ -17,6 +17,7 @@
 #include "base/status.h"
 #include "net/identity/multiaddr.h"
 #include "net/identity/peer_id.h"
+#include "net/peer_manager/peer_protocols.h"
 #include "net/peer_manager/peer_slots.h"
 #include "net/switch/hash_table.h"
 #include "net/switch/switch.h"
@@ -68,6 +69,7 @@ struct peer_connections {
     struct peer_connection_list all;
     struct peer_connection_list unknown; /* the longest known first */
     struct peer_counts counts;
+    struct peer_protocols protocols; /* of the facts that are told */
     size_t count;
 };
 
@@ -86,6 +88,10 @@ struct peer_connection *BORROWED peer_connections_find(
 /* Looks at all of them. */
 struct peer_connection *BORROWED peer_connections_find_peer(
         const struct peer_connections *connections, const struct peer_id *peer);
+
+/* Instead of what was told before. */
+void peer_connections_set_facts(struct peer_connections *connections,
+        struct peer_connection *connection, struct peer_facts *CONSUMED facts);
 
 void peer_connections_set_kind(struct peer_connections *connections,
         struct peer_connection *connection, enum peer_kind kind);

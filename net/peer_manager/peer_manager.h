@@ -87,6 +87,9 @@ void peer_manager_identified(struct peer_manager *manager, uint64_t connection, 
 void peer_manager_set_metadata(
         struct peer_manager *manager, uint64_t connection, struct peer_metadata *CONSUMED metadata);
 
+/* Thread: any. As long as the manager. */
+const struct peer_protocols *BORROWED peer_manager_protocols(const struct peer_manager *manager);
+
 /* One of both may be NULL: a peer that is only known, or only connected. Valid in the call. */
 struct peer_view {
     const struct peer_record *record;

@@ -137,6 +137,11 @@ enum status peer_manager_dial(struct peer_manager *manager, const struct multiad
     return post(request);
 }
 
+const struct peer_protocols *peer_manager_protocols(const struct peer_manager *manager)
+{
+    return &manager->connections.protocols;
+}
+
 static void run_remove(struct io_task *task)
 {
     struct request request = take(task);
@@ -206,8 +211,7 @@ static void run_identified(struct io_task *task)
         memory_free(request.facts);
         return;
     }
-    memory_free(connection->facts);
-    connection->facts = request.facts;
+    peer_connections_set_facts(&request.manager->connections, connection, request.facts);
     if (request.facts->has_protocols) {
         peer_manager_judge(request.manager, connection, request.kind);
     }

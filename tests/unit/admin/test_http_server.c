@@ -8,7 +8,8 @@
 
 enum {
     BODY_MAX = 1000,
-    ANSWER_SIZE = 65536
+    ANSWER_SIZE = 65536,
+    LARGE_ANSWER = 32 * 1024 * 1024
 };
 
 struct world {
@@ -55,6 +56,20 @@ static void forget(void *context, struct http_request *request)
     (void)request;
 }
 
+/* An answer that nobody's socket buffers hold. */
+static void give_large(void *context, struct http_request *request)
+{
+    (void)context;
+    char *body = calloc(1, LARGE_ANSWER);
+    assert_non_null(body);
+    if (http_request_try_charge(request, LARGE_ANSWER)) {
+        http_respond_owned(request, HTTP_OK, "text/plain", body, LARGE_ANSWER);
+    } else {
+        free(body);
+        http_respond_text(request, HTTP_UNAVAILABLE, "later");
+    }
+}
+
 static void open_stream(void *context, struct http_request *request)
 {
     struct world *world = context;
@@ -73,6 +88,7 @@ static const struct http_route routes[] = {
         {HTTP_POST, "/echo/{text}", echo},
         {HTTP_GET, "/held/{text}", hold},
         {HTTP_GET, "/forget", forget},
+        {HTTP_GET, "/large", give_large},
         {HTTP_GET, "/stream", open_stream},
 };
 
@@ -82,6 +98,7 @@ static void start_with(struct world *world, const char *const *origins, size_t c
             .connections_max = 8,
             .body_bytes_max = BODY_MAX,
             .idle_timeout_s = 20,
+            .answer_bytes_max = LARGE_ANSWER + LARGE_ANSWER / 2,
             .allowed_origins = origins,
             .allowed_origin_count = count};
     atomic_init(&world->stream, NULL);
@@ -333,6 +350,26 @@ static void long_targets_are_answered_or_refused(void **state)
     http_fixture_stop(&world->http);
 }
 
+static void answers_that_are_not_read_leave_no_room_for_others(void **state)
+{
+    static const char request[] = "GET /large HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";
+    struct world *world = *state;
+    int status;
+    start_with(world, NULL, 0);
+    int fd = http_fixture_connect(&world->http);
+    http_fixture_send(fd, request);
+    memset(world->answer, 0, ANSWER_SIZE);
+    assert_int_equal(recv(fd, world->answer, 12, MSG_WAITALL), 12); /* it is being sent */
+    assert_int_equal(http_fixture_status(world->answer), 200);
+    assert_int_equal(status_of(world, request), 503);
+    close(fd);
+    do { /* the server sees it a little later */
+        status = status_of(world, request);
+    } while (status == 503);
+    assert_int_equal(status, 200);
+    http_fixture_stop(&world->http);
+}
+
 static void pipelined_requests_are_answered_in_turn(void **state)
 {
     struct world *world = *state;
@@ -384,6 +421,7 @@ int main(void)
             cmocka_unit_test(a_port_that_is_taken_is_refused),
             cmocka_unit_test(head_is_get_without_a_body),
             cmocka_unit_test(long_targets_are_answered_or_refused),
+            cmocka_unit_test(answers_that_are_not_read_leave_no_room_for_others),
             cmocka_unit_test(pipelined_requests_are_answered_in_turn),
             cmocka_unit_test(an_address_that_is_none_is_refused),
     };
