@@ -77,6 +77,35 @@ static void take_method(struct http_request *request, const char *method)
     }
 }
 
+struct header_count {
+    const char *name;
+    size_t count;
+};
+
+static enum MHD_Result count_header(
+        void *context, enum MHD_ValueKind kind, const char *name, const char *value)
+{
+    struct header_count *header = context;
+    (void)kind;
+    (void)value;
+    header->count += strcasecmp(name, header->name) == 0 ? 1 : 0;
+    return MHD_YES;
+}
+
+static size_t count_headers(const struct http_request *request, const char *name)
+{
+    struct header_count header = {.name = name};
+    (void)MHD_get_connection_values(request->connection, MHD_HEADER_KIND, count_header, &header);
+    return header.count;
+}
+
+/* Whoever stands before us may take another of the lengths, and see other requests than we do. */
+static bool has_one_length(const struct http_request *request)
+{
+    return count_headers(request, "Content-Length") + count_headers(request, "Transfer-Encoding") <=
+           1;
+}
+
 /* A body that is known to be too large is not waited for, when its sender asks first or it is huge. */
 static enum MHD_Result take_head(struct http_request *request, const char *method)
 {
@@ -85,6 +114,12 @@ static enum MHD_Result take_head(struct http_request *request, const char *metho
     unsigned long long length = length_text != NULL ? strtoull(length_text, NULL, 10) : 0;
     request->is_head_taken = true;
     take_method(request, method);
+    if (!has_one_length(request)) {
+        metrics_add(METRIC_HTTP_INVALID, 1);
+        http_respond_text(
+                request, HTTP_BAD_REQUEST, "Invalid request: the body's length is given twice");
+        return request->queued;
+    }
     if (length <= request->server->body_bytes_max) {
         return MHD_YES;
     }
@@ -145,25 +180,14 @@ static enum MHD_Result take_body(struct http_request *request, const char *data,
     return MHD_YES;
 }
 
-static enum MHD_Result count_origin(
-        void *context, enum MHD_ValueKind kind, const char *name, const char *value)
-{
-    size_t *count = context;
-    (void)kind;
-    (void)value;
-    *count += strcasecmp(name, "Origin") == 0 ? 1 : 0;
-    return MHD_YES;
-}
-
 /* False, and answered, when a page of another origin asks. */
 static bool is_origin_allowed(struct http_request *request)
 {
     const struct http_origins *origins = request->server->origins;
-    size_t count = 0;
     if (http_origins_is_empty(origins)) {
         return true;
     }
-    (void)MHD_get_connection_values(request->connection, MHD_HEADER_KIND, count_origin, &count);
+    size_t count = count_headers(request, "Origin");
     if (count > 1) {
         http_respond_text(
                 request, HTTP_BAD_REQUEST, "Only a single Origin header must be specified");
@@ -228,6 +252,26 @@ static const char *list_methods(const struct http_request *request, char *out)
     return out;
 }
 
+static void answer_bad_target(struct http_request *request)
+{
+    switch (request->target_status) {
+    case STATUS_BAD_ADDRESS:
+        http_respond_text(request, HTTP_BAD_REQUEST, "Invalid request: the target is no path");
+        return;
+    case STATUS_NO_MEMORY:
+        http_respond_text(request, HTTP_UNAVAILABLE, "out of memory");
+        return;
+    case STATUS_LIMIT_REACHED:
+        http_respond_text(
+                request, HTTP_BAD_REQUEST, "Invalid request: the path or query has too many parts");
+        return;
+    default:
+        http_respond_text(request, HTTP_BAD_REQUEST,
+                "Invalid request: the path or query has a malformed percent encoding");
+        return;
+    }
+}
+
 static void dispatch(struct http_request *request)
 {
     char methods[64];
@@ -235,9 +279,7 @@ static void dispatch(struct http_request *request)
     bool has_others;
     if (request->target_status != STATUS_OK) {
         metrics_add(METRIC_HTTP_INVALID, 1);
-        http_respond_text(request, HTTP_BAD_REQUEST, "Invalid request: the path or query has %s",
-                request->target_status == STATUS_LIMIT_REACHED ? "too many parts"
-                                                               : "a malformed percent encoding");
+        answer_bad_target(request);
         return;
     }
     if (!is_origin_allowed(request)) {

@@ -12,6 +12,8 @@
 
 enum {
     PATH_SEGMENTS = 3, /* that are shown; a path with the same ones is the same path */
+    SEGMENT_SHOWN = 60,
+    PATH_SIZE = PATH_SEGMENTS * (SEGMENT_SHOWN + 1) + 1,
     PERIOD_S = 60
 };
 
@@ -51,9 +53,14 @@ static bool is_probe(const struct http_request *request)
 static void write_line(
         struct http_request *request, unsigned status, enum log_level level, const char *note)
 {
-    log_write(level, "http", "%s /%.40s/%.40s/%.80s: %u%s", method_name(request),
-            http_request_segment(request, 0), http_request_segment(request, 1),
-            http_request_segment(request, 2), status, note);
+    char path[PATH_SIZE] = "/";
+    size_t length = 0;
+    for (size_t i = 0; i < PATH_SEGMENTS && i < request->target.segment_count; i++) {
+        int more = snprintf(path + length, sizeof(path) - length, "/%.*s", SEGMENT_SHOWN,
+                http_request_segment(request, i));
+        length += (size_t)more;
+    }
+    log_write(level, "http", "%s %s: %u%s", method_name(request), path, status, note);
 }
 
 void http_log_answer(struct http_request *request, unsigned status)

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/hex.h"
 
@@ -40,7 +41,7 @@ static enum status split_path(struct http_target *target, char *path)
 {
     size_t length = strlen(path);
     if (path[0] != '/') {
-        return STATUS_BAD_FIELD;
+        return STATUS_BAD_ADDRESS;
     }
     if (length > 1 && path[length - 1] == '/') {
         path[length - 1] = '\0';
@@ -88,6 +89,18 @@ static enum status split_query(struct http_target *target, char *query)
     return status;
 }
 
+/* Of a target with scheme and host, as proxies are sent it, the path; the target when there is none. */
+static char *behind_host(char *target)
+{
+    static const char scheme[] = "http://";
+    size_t length = sizeof(scheme) - 1;
+    if (strncasecmp(target, scheme, length) != 0) {
+        return target;
+    }
+    length += strcspn(target + length, "/?");
+    return target[length] == '/' ? target + length : target;
+}
+
 enum status http_target_parse(struct http_target *out, const char *raw)
 {
     memset(out, 0, sizeof(*out));
@@ -95,7 +108,7 @@ enum status http_target_parse(struct http_target *out, const char *raw)
     if (out->text == NULL) {
         return STATUS_NO_MEMORY;
     }
-    char *query = out->text;
+    char *query = behind_host(out->text);
     char *path = strsep(&query, "?");
     enum status status = split_path(out, path);
     if (status == STATUS_OK) {

@@ -34,7 +34,7 @@ struct http_target {
 };
 
 /*
- * STATUS_BAD_FIELD: no path, a '%' that two hex digits do not follow, or an encoded NUL.
+ * STATUS_BAD_ADDRESS: no path. STATUS_BAD_FIELD: a '%' that two hex digits do not follow, or an encoded NUL.
  * STATUS_LIMIT_REACHED: more segments or parameters than there is room for. Empty segments but the
  * first are kept, but for one at the end ("/health/" is "/health").
  */

@@ -370,6 +370,24 @@ static void answers_that_are_not_read_leave_no_room_for_others(void **state)
     http_fixture_stop(&world->http);
 }
 
+static void a_length_that_is_given_twice_ends_the_connection(void **state)
+{
+    static const char *const lengths[] = {"Content-Length: 2\r\nContent-Length: 3\r\n",
+            "Content-Length: 5\r\nTransfer-Encoding: chunked\r\n"};
+    struct world *world = *state;
+    char request[256];
+    start_with(world, NULL, 0);
+    for (size_t i = 0; i < 2; i++) {
+        snprintf(request, sizeof(request),
+                "POST /echo/x HTTP/1.1\r\nHost: x\r\n%s\r\n2\r\nhi\r\n0\r\n\r\n"
+                "GET /echo/smuggled HTTP/1.1\r\nHost: x\r\n\r\n",
+                lengths[i]);
+        assert_int_equal(status_of(world, request), 400); /* all that comes until the end */
+        assert_null(strstr(world->answer, "smuggled"));
+    }
+    http_fixture_stop(&world->http);
+}
+
 static void pipelined_requests_are_answered_in_turn(void **state)
 {
     struct world *world = *state;
@@ -422,6 +440,7 @@ int main(void)
             cmocka_unit_test(head_is_get_without_a_body),
             cmocka_unit_test(long_targets_are_answered_or_refused),
             cmocka_unit_test(answers_that_are_not_read_leave_no_room_for_others),
+            cmocka_unit_test(a_length_that_is_given_twice_ends_the_connection),
             cmocka_unit_test(pipelined_requests_are_answered_in_turn),
             cmocka_unit_test(an_address_that_is_none_is_refused),
     };

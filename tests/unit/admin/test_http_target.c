@@ -55,13 +55,30 @@ static void a_plus_in_the_path_is_a_plus(void **state)
 static void malformed_targets_are_refused(void **state)
 {
     static const char *const malformed[] = {
-            "", "a", "?a=b", "/%", "/%2", "/%zz", "/a?b=%", "/a?%4=1", "/a%00b", "/a?b=%00"};
+            "/%", "/%2", "/%zz", "/a?b=%", "/a?%4=1", "/a%00b", "/a?b=%00"};
     struct http_target target;
     (void)state;
     for (size_t i = 0; i < sizeof(malformed) / sizeof(malformed[0]); i++) {
         assert_int_equal(http_target_parse(&target, malformed[i]), STATUS_BAD_FIELD);
         assert_null(target.text);
     }
+}
+
+static void what_is_no_path_is_refused(void **state)
+{
+    static const char *const bad[] = {
+            "", "a", "*", "?a=b", "http://", "http://x", "http://x?/a", "ftp://x/a"};
+    struct http_target target;
+    (void)state;
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+        assert_int_equal(http_target_parse(&target, bad[i]), STATUS_BAD_ADDRESS);
+        assert_null(target.text);
+    }
+    assert_int_equal(http_target_parse(&target, "HTTP://x:80/a/b?c=http://y/z"), STATUS_OK);
+    assert_int_equal(target.segment_count, 2);
+    assert_string_equal(target.segments[0], "a");
+    assert_string_equal(http_target_find(&target, "c"), "http://y/z");
+    http_target_fini(&target);
 }
 
 static void parts_are_bounded(void **state)
@@ -120,6 +137,7 @@ int main(void)
             cmocka_unit_test(a_query_is_split_before_it_is_decoded),
             cmocka_unit_test(a_plus_in_the_path_is_a_plus),
             cmocka_unit_test(malformed_targets_are_refused),
+            cmocka_unit_test(what_is_no_path_is_refused),
             cmocka_unit_test(parts_are_bounded),
             cmocka_unit_test(patterns_match_whole_paths),
     };
