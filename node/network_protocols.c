@@ -234,6 +234,7 @@ static enum status make_store_resume(struct network *network,
             .has_room = options->has_room,
             .room_context = options->room_context,
             .message_bytes_max = settings->message_bytes_max,
+            .messages_max = stores->resume_messages_max,
             .from_ns = since_ns > earliest_ns ? since_ns : earliest_ns,
             .has_peer = stores->has_node,
             .peer = stores->node_peer};

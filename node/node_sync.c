@@ -87,11 +87,16 @@ enum status node_wire_sync(
     node->sync_worker.jobs = node->sync_jobs;
     node->sync_worker.set = node->sync_set;
     node->sync_worker.progress = &node->progress;
-    if (node->network == NULL || !network_has_sync(node->network)) {
-        return STATUS_OK;
+    if (node->network == NULL) {
+        return STATUS_OK; /* what is replayed is of any time */
     }
     enum status status = store_settings_read(&settings, options, error);
-    return status == STATUS_OK ? make_fill(node, &settings) : status;
+    if (status != STATUS_OK || network_has_sync(node->network)) {
+        return status == STATUS_OK ? make_fill(node, &settings) : status;
+    }
+    node->sync_worker.keep_ns =
+            settings.sync.range_ns + SYNC_JITTERS_KEPT * settings.sync.jitter_ns;
+    return STATUS_OK;
 }
 
 void node_fill_sync_set(struct node *node)

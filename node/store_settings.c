@@ -56,6 +56,7 @@ enum status store_settings_read(
         read_sync(out, options);
         out->has_resume = options_flag(options, "store-resume");
         out->resume_range_ns = duration_ns(options, "store-resume-range");
+        out->resume_messages_max = options_number(options, "store-resume-limit");
         out->resume_overlap_ns = duration_ns(options, "timestamp-tolerance");
     }
     return status;

@@ -24,6 +24,7 @@ struct store_settings {
 
     bool has_resume;
     int64_t resume_range_ns;
+    uint64_t resume_messages_max;
     int64_t resume_overlap_ns; /* before the last archived message: they come in no order */
 };
 

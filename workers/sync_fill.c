@@ -16,8 +16,7 @@
 
 enum {
     TICK_NS = NANOSECONDS_PER_SECOND,
-    QUERY_PATIENCE_S = 10,
-    JITTERS_BEHIND = 2 /* pruned is what lies that many jitters before a session of now */
+    QUERY_PATIENCE_S = 10
 };
 
 /*
@@ -222,7 +221,7 @@ static bool find_gap(const struct sync_fill *fill, const struct sync_set *set, i
 static int64_t begin_of(const struct sync_fill *fill, int64_t now_ns)
 {
     int64_t start_ns =
-            now_ns - fill->options.range_ns - (1 + JITTERS_BEHIND) * fill->options.jitter_ns;
+            now_ns - fill->options.range_ns - SYNC_JITTERS_KEPT * fill->options.jitter_ns;
     return start_ns > 0 ? start_ns : 0;
 }
 

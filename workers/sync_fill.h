@@ -20,9 +20,10 @@
 #include "router/topic_registry.h"
 
 enum {
-    SYNC_FILL_STEP_IDS = 4096,   /* read from the archive at a time */
-    SYNC_PRUNE_STEP_IDS = 2048,  /* pruned in a turn */
-    SYNC_FILL_PATIENCE_MS = 5000 /* how long sessions wait for the set to be whole */
+    SYNC_FILL_STEP_IDS = 4096,    /* read from the archive at a time */
+    SYNC_PRUNE_STEP_IDS = 2048,   /* pruned in a turn */
+    SYNC_FILL_PATIENCE_MS = 5000, /* how long sessions wait for the set to be whole */
+    SYNC_JITTERS_KEPT = 3 /* older than a session's range by so many jitters leaves the set */
 };
 
 struct sync_fill_options {

@@ -109,6 +109,25 @@ static size_t take_ids(struct sync_worker *worker)
     return count;
 }
 
+/* Where nobody syncs, the set is no larger than where somebody does. */
+static size_t prune_when_due(struct sync_worker *worker)
+{
+    uint64_t now_ns = clock_monotonic_ns();
+    if (worker->keep_ns == 0 || worker->fill != NULL || now_ns < worker->next_prune_ns) {
+        return 0;
+    }
+    int64_t wall_ns = clock_wall_ns();
+    int64_t before_ns = wall_ns > worker->keep_ns ? wall_ns - worker->keep_ns : 0;
+    if (sync_set_covered_from(worker->set) > wall_ns) {
+        sync_set_uncover(worker->set, before_ns); /* the clock was ahead */
+    }
+    size_t pruned = sync_set_prune(worker->set, before_ns, SYNC_PRUNE_STEP_IDS);
+    metrics_add(METRIC_SYNC_PRUNED, pruned);
+    worker->next_prune_ns =
+            pruned == SYNC_PRUNE_STEP_IDS ? 0 : now_ns + (uint64_t)NANOSECONDS_PER_SECOND;
+    return pruned;
+}
+
 static size_t turn(void *context)
 {
     struct sync_worker *worker = context;
@@ -116,6 +135,7 @@ static size_t turn(void *context)
     if (worker->fill != NULL) {
         done += sync_fill_turn(worker->fill, worker->set);
     }
+    done += prune_when_due(worker);
     done += run_jobs(worker);
     /* relaxed: a reading */
     atomic_store_explicit(&worker->set_count, sync_set_count(worker->set), memory_order_relaxed);
@@ -136,7 +156,10 @@ static bool has_work(void *context)
 static uint64_t deadline(void *context)
 {
     struct sync_worker *worker = context;
-    uint64_t next_ns = worker->fill != NULL ? sync_fill_deadline(worker->fill) : UINT64_MAX;
+    uint64_t next_ns = worker->keep_ns > 0 ? worker->next_prune_ns : UINT64_MAX;
+    if (worker->fill != NULL) {
+        next_ns = sync_fill_deadline(worker->fill);
+    }
     bool is_first = worker->waiting != NULL && worker->patience_end_ns < next_ns;
     return is_first ? worker->patience_end_ns : next_ns;
 }

@@ -28,6 +28,7 @@ struct sync_worker {
     struct parking *BORROWED parking; /* of jobs, if there are any */
     struct inbox *BORROWED jobs;      /* of sync jobs; NULL: none come */
     struct sync_fill *BORROWED fill;  /* NULL: the set is not kept like the archive */
+    int64_t keep_ns;                  /* without fill: older ids leave the set; 0: none does */
     struct sync_set *BORROWED set;
     struct progress *BORROWED progress;
     size_t progress_slot;
@@ -37,6 +38,7 @@ struct sync_worker {
     struct sync_job *waiting; /* for a whole set, the first to come first */
     struct sync_job **last_waiting;
     uint64_t patience_end_ns; /* of the first that waits */
+    uint64_t next_prune_ns;
 };
 
 struct worker_role sync_worker_role(struct sync_worker *worker, const char *name);

@@ -47,6 +47,8 @@ struct store_resume {
     bool has_cursor;
     uint8_t cursor[MESSAGE_HASH_BYTES];
     uint64_t message_count;
+    uint64_t entry_count; /* of all pages, whatever became of them */
+    size_t page_entry_count;
     uint64_t page_count;
     struct store_answer_view view; /* of the page, how far it was posted */
     bool is_entry_waiting;         /* for room */
@@ -182,14 +184,29 @@ static void begin(struct store_resume *resume)
     }
 }
 
+/* No page comes behind that one: there is nothing on it, or the cursor is none or the one before. */
+static bool is_stuck(const struct store_resume *resume)
+{
+    struct span cursor = resume->view.cursor;
+    if (cursor.length == 0) {
+        return false;
+    }
+    return resume->page_entry_count == 0 || cursor.length != sizeof(resume->cursor) ||
+           (resume->has_cursor &&
+                   memcmp(resume->cursor, cursor.bytes, sizeof(resume->cursor)) == 0);
+}
+
+static void end(struct store_resume *resume)
+{
+    resume->state = RESUME_OVER;
+    log_write(LOG_NOTICE, "resume", "%" PRIu64 " messages in %" PRIu64 " pages",
+            resume->message_count, resume->page_count);
+}
+
 static void end_page(struct store_resume *resume)
 {
     struct span cursor = resume->view.cursor;
-    bool is_stuck = cursor.length > 0 &&
-                    (cursor.length != sizeof(resume->cursor) ||
-                            (resume->has_cursor && memcmp(resume->cursor, cursor.bytes,
-                                                           sizeof(resume->cursor)) == 0));
-    if (is_stuck) {
+    if (is_stuck(resume)) {
         fail(resume, STATUS_BAD_CURSOR);
         return;
     }
@@ -200,13 +217,15 @@ static void end_page(struct store_resume *resume)
         memcpy(resume->cursor, cursor.bytes, sizeof(resume->cursor));
     }
     drop_page(resume);
-    if (resume->has_cursor) {
+    if (resume->has_cursor && resume->entry_count >= resume->options.messages_max) {
+        metrics_add(METRIC_RESUME_LIMITED, 1);
+        log_write(LOG_WARN, "resume", "there are more messages than --store-resume-limit allows");
+        end(resume);
+    } else if (resume->has_cursor) {
         ask_page(resume);
-        return;
+    } else {
+        end(resume);
     }
-    resume->state = RESUME_OVER;
-    log_write(LOG_NOTICE, "resume", "%" PRIu64 " messages in %" PRIu64 " pages",
-            resume->message_count, resume->page_count);
 }
 
 /* False: there is no room for it now. */
@@ -250,6 +269,8 @@ static void post_page(struct store_resume *resume)
         if (resume->is_entry_waiting) {
             return;
         }
+        resume->entry_count++;
+        resume->page_entry_count++;
     }
     if (status == STATUS_OK) {
         end_page(resume);
@@ -295,6 +316,7 @@ static void run_answered(struct io_task *task)
         return;
     }
     resume->state = RESUME_POSTING;
+    resume->page_entry_count = 0;
     post_page(resume);
 }
 

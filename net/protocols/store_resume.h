@@ -6,7 +6,8 @@
  * since a time, and posts each to its lane with ORIGIN_RESUME, as fast as the archive takes them.
  *
  * It begins with the first peer that says it has a store (or the one that is named), goes on with
- * another, or again, when one fails, and is over after STORE_RESUME_ATTEMPTS_MAX failures.
+ * another, or again, when one fails, and is over after STORE_RESUME_ATTEMPTS_MAX failures, or after
+ * messages_max messages of pages, wanted or not: a store may have an end to its pages or not.
  *
  * Lifetime: create before the loops run; destroyed before the loops, after the switch has stopped.
  */
@@ -38,6 +39,7 @@ struct store_resume_options {
     bool (*has_room)(void *context);
     void *room_context;
     size_t message_bytes_max;
+    uint64_t messages_max;
     int64_t from_ns; /* wall time, inclusive */
     bool has_peer;   /* no other is asked */
     struct peer_id peer;

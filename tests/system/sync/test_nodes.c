@@ -204,6 +204,64 @@ static void messages_outside_the_range_stay_where_they_are(void **state)
     live_node_stop(&nodes[0]);
 }
 
+/* By time, whether anybody syncs or not: then the set would be of no use, and it is no larger. */
+static void check_ids_leave_the_set(const char *store_sync)
+{
+    struct live_node live;
+    uint8_t message[TRAFFIC_MESSAGE_MAX];
+    int64_t now_ns = clock_wall_ns();
+    const char *settings[] = {"archive", "memory", "store-sync", store_sync, "store-sync-range",
+            "1s", "store-sync-relay-jitter", "0", NULL};
+    live_node_start(&live, settings);
+    for (uint64_t i = 0; i < 100; i++) {
+        size_t length = traffic_message(message, i, now_ns);
+        live_node_publish(&live, span_of(message, length));
+    }
+    live_node_wait_metric(&live, (enum metric)LEDGER_ARCHIVE_DELIVERED, 100);
+    uint64_t end_ns = clock_monotonic_ns() + (uint64_t)LIVE_NODE_WAIT_S * NANOSECONDS_PER_SECOND;
+    struct timespec slice = {.tv_nsec = (long)5 * NANOSECONDS_PER_MILLISECOND};
+    while (live_node_metric(&live, METRIC_SYNC_PRUNED) +
+                    live_node_metric(&live, (enum metric)LEDGER_SYNC_TOO_OLD) <
+            100) {
+        assert_true(clock_monotonic_ns() < end_ns);
+        nanosleep(&slice, NULL);
+    }
+    live_node_stop(&live);
+}
+
+static void ids_leave_the_set_with_the_range(void **state)
+{
+    (void)state;
+    check_ids_leave_the_set("true");
+    check_ids_leave_the_set("false");
+}
+
+/* Each way more than a step reads, a payload's item set holds and the muxer's window takes. */
+static void thousands_of_differences_both_ways_are_made_good(void **state)
+{
+    (void)state;
+    enum {
+        OWN = 4000
+    };
+    struct live_node nodes[2];
+    int64_t now_ns = clock_wall_ns();
+    start(&nodes[0], NULL);
+    traffic_fill(&nodes[0], 0, 1000, now_ns - 50 * MINUTE_NS);
+    for (uint64_t i = 0; i < OWN / 10; i++) {
+        traffic_fill(&nodes[0], 10000 + i * 10, 10,
+                now_ns - 40 * MINUTE_NS + (int64_t)i * 5 * (int64_t)NANOSECONDS_PER_SECOND);
+    }
+    wait_archived(nodes[0].node, OWN + 1000);
+    start(&nodes[1], &nodes[0]);
+    traffic_fill(&nodes[1], 0, 1000, now_ns - 50 * MINUTE_NS);    /* the same */
+    traffic_fill(&nodes[1], 50000, OWN, now_ns - 30 * MINUTE_NS); /* in one microsecond */
+    wait_archived(nodes[1].node, 2 * OWN + 1000);
+    wait_archived(nodes[0].node, 2 * OWN + 1000);
+    wait_same_archive(nodes[0].node, nodes[1].node);
+    live_node_stop(&nodes[1]);
+    live_node_stop(&nodes[0]);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -214,6 +272,8 @@ int main(void)
             cmocka_unit_test(what_the_archive_has_evicted_leaves_the_set),
             cmocka_unit_test(a_cap_on_messages_takes_several_sessions),
             cmocka_unit_test(messages_outside_the_range_stay_where_they_are),
+            cmocka_unit_test(ids_leave_the_set_with_the_range),
+            cmocka_unit_test(thousands_of_differences_both_ways_are_made_good),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -247,6 +247,91 @@ static void no_more_is_transferred_than_a_session_is_about(void **state)
     wait_archived(node.node, IDS + IDS_MAX);
 }
 
+/* An empty set over the last hour that asks: all our messages come. */
+static size_t ask_for_all(uint8_t *out)
+{
+    uint8_t *end = sync_wire_begin(out, LIVE_NODE_TOPIC, now_ns - HOUR_NS);
+    end = sync_wire_number(end, (uint64_t)HOUR_NS);
+    *end++ = 2;
+    *end++ = 0;
+    *end++ = 0;
+    return (size_t)(end - out);
+}
+
+/* So far and no further; 0: nothing but the connection. */
+static void come_up_to(unsigned phase)
+{
+    uint8_t payload[256];
+    uint8_t message[TRAFFIC_MESSAGE_MAX];
+    uint8_t frame[512];
+    size_t length = ask_for_all(payload);
+    if (phase >= 1) {
+        sync_stranger_open_session(&stranger);
+    }
+    if (phase == 2) {
+        uint8_t cut[] = {(uint8_t)length, payload[0], payload[1]};
+        sync_stranger_say_raw(&stranger.session, span_of(cut, sizeof(cut)));
+    }
+    if (phase >= 3) {
+        sync_stranger_say(&stranger.session, span_of(payload, length));
+    }
+    if (phase >= 4) {
+        (void)sync_stranger_hear(&stranger.session, 1);
+        sync_stranger_open_transfer(&stranger);
+        length = traffic_message(message, 90000, now_ns - MINUTE_NS);
+        uint8_t *end = sync_wire_transfer(frame, LIVE_NODE_TOPIC, span_of(message, length));
+        uint8_t cut[] = {(uint8_t)(end - frame), frame[0], frame[1], frame[2]};
+        sync_stranger_say_raw(&stranger.sending, span_of(cut, sizeof(cut)));
+    }
+    if (phase >= 5) {
+        sync_stranger_wait_bytes(&stranger.receiving, 1000); /* of some 30,000 */
+    }
+}
+
+static void a_peer_that_vanishes_in_any_phase_leaves_nothing(void **state)
+{
+    (void)state;
+    enum {
+        PHASES = 6
+    };
+    for (unsigned i = 0; i < 2 * PHASES; i++) {
+        come_up_to(i % PHASES);
+        sync_stranger_stop(&stranger);
+        sync_stranger_start(&stranger, node.address);
+    }
+    /* There is room for one session at a time: none has kept it. */
+    begin_session();
+    sync_stranger_end(&stranger.session);
+    sync_stranger_wait_closed(&stranger.session);
+    assert_int_equal(archived_ids(node.node).count, IDS);
+}
+
+/* What it calls its own lies outside of what it speaks about, or is out of order. */
+static void ids_outside_their_range_are_not_believed(void **state)
+{
+    (void)state;
+    uint8_t payload[512];
+    uint8_t *end = sync_wire_begin(payload, LIVE_NODE_TOPIC, now_ns - 50 * MINUTE_NS);
+    end = sync_wire_number(end, (uint64_t)MINUTE_NS);
+    *end++ = 2;
+    *end++ = 3;
+    end = sync_wire_number(end, 1); /* 1970 */
+    memset(end, 1, 32);
+    end += 32;
+    end = sync_wire_number(end, (uint64_t)(now_ns - 50 * MINUTE_NS)); /* the only one inside */
+    memset(end, 2, 32);
+    end += 32;
+    end = sync_wire_number(end, (uint64_t)HOUR_NS); /* of the future */
+    memset(end, 3, 32);
+    end += 32;
+    *end++ = 1;
+    sync_stranger_open_session(&stranger);
+    sync_stranger_say(&stranger.session, span_of(payload, (size_t)(end - payload)));
+    sync_stranger_wait_closed(&stranger.session);
+    live_node_wait_metric(&node, METRIC_SYNC_WE_LACK, 1);
+    assert_int_equal(live_node_metric(&node, METRIC_SYNC_WE_LACK), 1);
+}
+
 /* The bytes on the wire, by the specification: an empty set that asks, and all our messages come. */
 static void sends_what_a_peer_lacks(void **state)
 {
@@ -288,6 +373,8 @@ int main(void)
             CASE(a_transfer_without_a_session_is_refused),
             CASE(what_is_transferred_is_checked),
             CASE(no_more_is_transferred_than_a_session_is_about),
+            CASE(a_peer_that_vanishes_in_any_phase_leaves_nothing),
+            CASE(ids_outside_their_range_are_not_believed),
             CASE(sends_what_a_peer_lacks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
