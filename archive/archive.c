@@ -21,6 +21,7 @@ const struct archive_prune_limits archive_prune_nothing = {
         .max_count = UINT64_MAX,
         .max_bytes = UINT64_MAX,
         .max_size_bytes = UINT64_MAX,
+        .until_ns = UINT64_MAX,
 };
 
 static enum status open_engine(struct archive **out, const char *address,

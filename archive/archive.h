@@ -26,6 +26,7 @@
 
 struct archive;
 struct archive_reader;
+struct archive_tender;
 struct file_ops;
 
 struct archive_options {
@@ -102,6 +103,8 @@ struct archive_prune_limits {
     uint64_t max_count;      /* the oldest beyond it go; UINT64_MAX: no bound */
     uint64_t max_bytes;      /* of message_bytes, likewise; UINT64_MAX: no bound */
     uint64_t max_size_bytes; /* of size_bytes, likewise (memory engine: of message_bytes) */
+    uint64_t until_ns; /* monotonic: a step ends then, once least_rows went; UINT64_MAX: none */
+    size_t least_rows;
 };
 
 extern const struct archive_prune_limits archive_prune_nothing;

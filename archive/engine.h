@@ -15,6 +15,13 @@ struct archive_engine {
     enum status (*totals)(struct archive *archive, struct archive_totals *out);
     enum status (*prune)(struct archive *archive, const struct archive_prune_limits *limits,
             size_t max_rows, struct archive_prune_result *result);
+    /* All NULL where there is nothing to tend. */
+    enum status (*tender_open)(struct archive_tender **out, struct archive *archive);
+    void (*tender_close)(struct archive_tender *tender);
+    bool (*wants_tending)(const struct archive *archive);
+    uint64_t (*tender_due_ns)(const struct archive_tender *tender);
+    enum status (*tend)(struct archive_tender *tender);
+
     enum status (*reader_open)(struct archive_reader **out, struct archive *archive);
     void (*reader_close)(struct archive_reader *reader);
 
@@ -36,6 +43,10 @@ struct archive {
 };
 
 struct archive_reader {
+    struct archive *archive;
+};
+
+struct archive_tender {
     struct archive *archive;
 };
 

@@ -9,8 +9,9 @@ enum {
     FIRST_STEP_ROWS = 64,
     MAX_STEP_ROWS = 4096,
     MAX_PAUSE_STEPS = 4, /* aimed lengths of a step; a longer pause would let too many rows come */
-    PACE = 4,            /* rows a step takes for each that was stored since the last one */
-    MAX_PACE_ROWS = 1024 /* and no more for that: a step that is too long lets more rows wait */
+    PACE_PART =
+            4, /* a step takes as many rows as were stored since the last one, and this part more */
+    MAX_PACE_ROWS = 5120 /* and no more for that: a step that is too long lets more rows wait */
 };
 
 static const uint64_t look_every_ns = NANOSECONDS_PER_SECOND;
@@ -109,9 +110,11 @@ enum status retention_step(struct retention *retention, bool are_inserts_waiting
     limits.oldest_ns = retention_oldest_ns(retention, now);
     limits.max_count = policy->max_count != 0 ? policy->max_count : limits.max_count;
     limits.max_size_bytes = policy->max_bytes != 0 ? policy->max_bytes : limits.max_size_bytes;
-    size_t pace = PACE * retention->put_rows;
+    size_t pace = retention->put_rows + (retention->put_rows + PACE_PART - 1) / PACE_PART;
     pace = pace < MAX_PACE_ROWS ? pace : MAX_PACE_ROWS;
     size_t rows = retention->step_rows > pace ? retention->step_rows : pace;
+    limits.until_ns = now.monotonic_ns + RETENTION_STEP_NS;
+    limits.least_rows = pace;
     enum status status = archive_prune(retention->archive, &limits, rows, &result);
     retention->put_rows = 0;
     *removed = result.removed;

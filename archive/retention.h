@@ -6,11 +6,10 @@
  *
  * It runs on the archive thread, between batches: an SQLite database has one writer, so a thread of its
  * own would have inserts wait for its transactions, by a lock that nobody can bound, instead of the
- * other way round. A step removes as many rows as lately took about RETENTION_STEP_NS, but four times
- * as many as were stored since the last one, or it would never catch up: that takes about as long as
- * storing them did. While inserts wait, a step is followed by a pause as long as itself. Files are
- * removed one at a time and the index shrinks by a few pages, so giving disk space back holds up
- * nobody either.
+ * other way round. A step ends after RETENTION_STEP_NS, but not before it has removed a quarter more
+ * rows than were stored since the last one, or it would never catch up: that takes no longer than
+ * storing them did. While inserts wait, a step is followed by a pause as long as itself. What takes long
+ * on the disk (files, the index's journal) is left to the archive's tender (archive/tender.h).
  *
  * Number and size are looked at after every batch, age once a second; queries show nothing older
  * than the policy allows, whether it was removed already or not (archive_options.max_age_ns).

@@ -19,7 +19,8 @@
 #include "base/memory.h"
 
 enum {
-    DEFAULT_SEGMENT_BYTES = 64 << 20
+    DEFAULT_SEGMENT_BYTES = 64 << 20,
+    REMOVAL_STEP_BYTES = 4 << 20
 };
 
 static const char suffix[] = ".segment";
@@ -396,7 +397,6 @@ static void remove_from_memory(struct segments *segments, int64_t id)
 
 enum status segments_remove(struct segments *segments, int64_t id)
 {
-    assert(id != segments->id);
     if (segments->folder == NULL) {
         remove_from_memory(segments, id);
         return STATUS_OK;
@@ -405,6 +405,39 @@ enum status segments_remove(struct segments *segments, int64_t id)
     path_of(segments, id, path);
     int error = segments->files->remove(path);
     return error < 0 && error != -ENOENT ? file_status_of(-error) : STATUS_OK;
+}
+
+enum status segments_begin_removal(
+        struct segments *segments, int64_t id, struct segment_removal *removal)
+{
+    char path[PATH_MAX];
+    *removal = (struct segment_removal){.fd = -1};
+    if (segments->folder != NULL) {
+        path_of(segments, id, path);
+        removal->fd = segments->files->open(path, O_RDWR);
+        removal->size = removal->fd >= 0 ? segments->files->size(removal->fd) : 0;
+    }
+    enum status status = segments_remove(segments, id);
+    if (status != STATUS_OK) {
+        segments_end_removal(segments, removal);
+    }
+    return status;
+}
+
+void segments_step_removal(struct segments *segments, struct segment_removal *removal)
+{
+    removal->size -= REMOVAL_STEP_BYTES;
+    if (removal->size <= 0 || segments->files->truncate(removal->fd, removal->size) < 0) {
+        segments_end_removal(segments, removal); /* which frees the rest */
+    }
+}
+
+void segments_end_removal(struct segments *segments, struct segment_removal *removal)
+{
+    if (removal->fd >= 0) {
+        segments->files->close(removal->fd);
+        removal->fd = -1;
+    }
 }
 
 enum status segments_open_reading(struct segments *segments, int64_t id, int *fd)

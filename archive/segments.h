@@ -58,6 +58,21 @@ bool segments_are_in_memory(const struct segments *segments);
 MUST_USE enum status segments_remove(struct segments *segments, int64_t id);
 
 /*
+ * The same in small pieces: begin takes the file's name away, each step gives a part of its space back,
+ * so that nobody waits for the file system while it frees a large one. fd -1: it is done. Who reads the
+ * file meanwhile may find it shorter. Thread: any.
+ */
+struct segment_removal {
+    int fd;
+    off_t size; /* that is left */
+};
+
+MUST_USE enum status segments_begin_removal(
+        struct segments *segments, int64_t id, struct segment_removal *removal);
+void segments_step_removal(struct segments *segments, struct segment_removal *removal);
+void segments_end_removal(struct segments *segments, struct segment_removal *removal);
+
+/*
  * Files are removed between these two, which keep a backup from beginning: one that is being made has
  * every file until it ends. STATUS_BUSY: one is being made.
  */

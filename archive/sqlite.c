@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "archive/sqlite_engine.h"
+#include "base/log.h"
 #include "base/memory.h"
 
 enum {
@@ -33,9 +34,8 @@ static const char schema[] =
         "CREATE INDEX message_content ON message (content, timestamp, hash);"
         "COMMIT";
 
-/* 8192 pages are 32 MiB: fewer and larger checkpoints measured better for small messages. */
+/* When the journal is taken in: sqlite_journal.c. */
 static const char journal_settings[] = "PRAGMA synchronous = NORMAL;"
-                                       "PRAGMA wal_autocheckpoint = 8192;"
                                        "PRAGMA journal_size_limit = 67108864;"
                                        "PRAGMA cache_size = -16384";
 
@@ -86,6 +86,9 @@ static enum status set_up_index(struct sqlite_archive *archive)
     if (status == STATUS_OK) {
         status = sqlite_execute(connection, journal_settings);
     }
+    if (status == STATUS_OK) {
+        sqlite3_wal_hook(connection->db, sqlite_note_commit, archive);
+    }
     return status == STATUS_OK && is_new ? sqlite_execute(connection, schema) : status;
 }
 
@@ -110,8 +113,14 @@ static enum status set_up_segments(
 static void sqlite_close(struct archive *base)
 {
     struct sqlite_archive *archive = (struct sqlite_archive *)base;
+    if (archive->segments != NULL && sqlite_last_doomed(&archive->tending).segment != 0 &&
+            sqlite_remove_doomed(archive, &archive->connection) != STATUS_OK) {
+        log_write(LOG_NOTICE, "archive",
+                "%s: segment files that are done with stay until the next start", archive->name);
+    }
     sqlite_connection_fini(&archive->connection);
     segments_close(&archive->segments);
+    sqlite_tending_fini(&archive->tending);
     memory_free(archive->headers);
     memory_free(archive->parts);
     free(archive->name);
@@ -162,6 +171,8 @@ enum status sqlite_read_extent(struct sqlite_archive *archive, struct sqlite_ext
         out->segments = sqlite3_column_int64(totals, 2);
         sqlite3_reset(totals);
     }
+    /* relaxed: a reading */
+    out->doomed = atomic_load_explicit(&archive->tending.doomed_bytes, memory_order_relaxed);
     return status;
 }
 
@@ -173,7 +184,7 @@ static enum status sqlite_totals(struct archive *base, struct archive_totals *ou
     if (status == STATUS_OK) {
         out->count = (uint64_t)extent.count;
         out->message_bytes = (uint64_t)extent.live;
-        out->size_bytes = (uint64_t)(extent.segments + extent.index);
+        out->size_bytes = (uint64_t)(extent.segments + extent.index + extent.doomed);
         status = read_time(archive, SQLITE_STATEMENT_OLDEST, &out->oldest_ns);
     }
     return status == STATUS_OK ? read_time(archive, SQLITE_STATEMENT_NEWEST, &out->newest_ns)
@@ -186,6 +197,11 @@ static const struct archive_engine sqlite_engine = {
         .put = sqlite_archive_put,
         .totals = sqlite_totals,
         .prune = sqlite_archive_prune,
+        .tender_open = sqlite_tender_open,
+        .tender_close = sqlite_tender_close,
+        .wants_tending = sqlite_archive_wants_tending,
+        .tender_due_ns = sqlite_tender_due_ns,
+        .tend = sqlite_tend,
         .reader_open = sqlite_archive_reader_open,
         .reader_close = sqlite_archive_reader_close,
         .select = sqlite_archive_select,
@@ -266,6 +282,7 @@ static enum status try_open(
         return STATUS_NO_MEMORY;
     }
     archive->base.engine = &sqlite_engine;
+    sqlite_tending_init(&archive->tending);
     enum status status = open_parts(archive, path, options);
     if (status != STATUS_OK) {
         sqlite_close(&archive->base);

@@ -6,7 +6,7 @@
 #include "base/memory.h"
 
 enum {
-    MAX_MOVED_BYTES = 8 << 20 /* in one transaction */
+    MAX_MOVED_BYTES = 2 << 20 /* in one transaction */
 };
 
 struct move {
@@ -84,9 +84,9 @@ static enum status move_record(
     return keep_bytes(move, span_of(move->walk.buffer, size));
 }
 
-static enum status move_records(struct move *move, size_t max_records)
+static enum status move_records(struct move *move, const struct sqlite_step *step)
 {
-    for (size_t i = 0; i < max_records && move->length < MAX_MOVED_BYTES; i++) {
+    for (size_t i = 0; !sqlite_step_is_over(step, i) && move->length < MAX_MOVED_BYTES; i++) {
         struct archive_record record;
         uint64_t offset = move->walk.offset;
         enum status status = segment_walk_next(&move->walk, &record);
@@ -122,7 +122,7 @@ static enum status write_moved(struct move *move)
     return segments_write(archive->segments, &all, 1);
 }
 
-static enum status run_move(struct move *move, size_t max_records)
+static enum status run_move(struct move *move, const struct sqlite_step *step)
 {
     struct sqlite_archive *archive = move->archive;
     enum status status =
@@ -132,7 +132,7 @@ static enum status run_move(struct move *move, size_t max_records)
     }
     status = sqlite_run_plain(&archive->connection, SQLITE_STATEMENT_BEGIN_WRITE);
     if (status == STATUS_OK) {
-        status = move_records(move, max_records);
+        status = move_records(move, step);
     }
     if (status == STATUS_OK) {
         status = write_moved(move);
@@ -146,8 +146,8 @@ static enum status run_move(struct move *move, size_t max_records)
     return status;
 }
 
-enum status sqlite_compact(
-        struct sqlite_archive *archive, size_t max_records, bool is_pressed, bool *has_more)
+enum status sqlite_compact(struct sqlite_archive *archive, const struct sqlite_step *step,
+        bool is_pressed, bool *has_more)
 {
     *has_more = false;
     if (!archive->is_moving) {
@@ -160,7 +160,7 @@ enum status sqlite_compact(
     enum status status = segment_walk_init(
             &move.walk, archive->segments, archive->moving_segment, archive->moving_offset);
     if (status == STATUS_OK) {
-        status = run_move(&move, max_records);
+        status = run_move(&move, step);
     }
     if (status == STATUS_OK) {
         archive->moving_offset = move.walk.offset;

@@ -15,6 +15,7 @@
 #include "archive/record.h"
 #include "archive/segments.h"
 #include "archive/sqlite_connection.h"
+#include "archive/sqlite_journal.h"
 #include "archive/topic_cache.h"
 
 #define SQLITE_SEGMENTS_SUFFIX "-segments"
@@ -25,6 +26,7 @@ struct sqlite_archive {
     char *name; /* target.name */
     struct sqlite_connection connection;
     struct segments *segments;
+    struct sqlite_tending tending;
     struct topic_cache pubsub_topics;
     struct topic_cache content_topics;
 
@@ -82,20 +84,30 @@ MUST_USE enum status sqlite_archive_prune(struct archive *archive,
         const struct archive_prune_limits *limits, size_t max_rows,
         struct archive_prune_result *result);
 
-/*
- * Empties a segment of which little is still wanted by putting that into the current one; with
- * is_pressed the one that has most that is not, however much is. Looks at max_records records;
- * *has_more when there may be more to move.
- */
-MUST_USE enum status sqlite_compact(
-        struct sqlite_archive *archive, size_t max_records, bool is_pressed, bool *has_more);
+/* How much is to be done at once: rows, records, pages, and the time it may take. */
+struct sqlite_step {
+    size_t max_rows;
+    size_t least_rows;
+    uint64_t until_ns; /* monotonic; UINT64_MAX: no bound */
+};
+
+/* Whether a step that has done so many is to end. */
+bool sqlite_step_is_over(const struct sqlite_step *step, size_t done);
 
 /*
- * Gives back what pruning has left behind, a step of max_rows; *has_more when there is more to do.
+ * Empties a segment of which little is still wanted by putting that into the current one; with
+ * is_pressed the one that has most that is not, however much is. Looks at a step's records; *has_more
+ * when there may be more to move.
+ */
+MUST_USE enum status sqlite_compact(struct sqlite_archive *archive, const struct sqlite_step *step,
+        bool is_pressed, bool *has_more);
+
+/*
+ * Gives back what pruning has left behind, a step of it; *has_more when there is more to do.
  * is_pressed: there is more than the operator allows.
  */
-MUST_USE enum status sqlite_give_back(
-        struct sqlite_archive *archive, size_t max_rows, bool is_pressed, bool *has_more);
+MUST_USE enum status sqlite_give_back(struct sqlite_archive *archive,
+        const struct sqlite_step *step, bool is_pressed, bool *has_more);
 
 /* What is in the segments and what the index takes, in bytes but for count. */
 struct sqlite_extent {
@@ -104,15 +116,28 @@ struct sqlite_extent {
     int64_t segments; /* of the segment files */
     int64_t index;    /* of the index file */
     int64_t free;     /* of its pages that are not used */
+    int64_t doomed;   /* of segment files that are about to go; segments has none of them */
 };
 
 MUST_USE enum status sqlite_read_extent(struct sqlite_archive *archive, struct sqlite_extent *out);
 
+/* Forgets that segment existed. Its file goes soon, or now if there is no tender. */
+MUST_USE enum status sqlite_drop_segment(
+        struct sqlite_archive *archive, const struct sqlite_doomed *segment);
+
 /*
- * Forgets that segment existed, and then removes its file. STATUS_BUSY while a backup copies the
- * files: it may still want this one.
+ * The files of the doomed, by who has connection. STATUS_BUSY while a backup copies files: it may still
+ * want these.
  */
-MUST_USE enum status sqlite_drop_segment(struct sqlite_archive *archive, int64_t segment);
+MUST_USE enum status sqlite_remove_doomed(
+        struct sqlite_archive *archive, struct sqlite_connection *connection);
+
+/* sqlite_tender.c */
+MUST_USE enum status sqlite_tender_open(struct archive_tender **out, struct archive *archive);
+void sqlite_tender_close(struct archive_tender *tender);
+bool sqlite_archive_wants_tending(const struct archive *archive);
+uint64_t sqlite_tender_due_ns(const struct archive_tender *tender);
+MUST_USE enum status sqlite_tend(struct archive_tender *tender);
 
 /* STATUS_NOT_A_DATABASE, STATUS_NEWER_SCHEMA; *is_new when there is nothing in it yet. */
 MUST_USE enum status sqlite_check_schema(struct sqlite_connection *connection, bool *is_new);

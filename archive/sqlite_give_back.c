@@ -3,6 +3,11 @@
 
 #include "archive/sqlite_engine.h"
 
+enum {
+    PAGES_AT_ONCE = 16, /* in one transaction */
+    TOPICS_AT_ONCE = 256
+};
+
 static enum status drop_row_of_segment(struct sqlite_archive *archive, int64_t segment)
 {
     sqlite3_stmt *drop = NULL;
@@ -15,22 +20,49 @@ static enum status drop_row_of_segment(struct sqlite_archive *archive, int64_t s
     return sqlite_run(&archive->connection, drop);
 }
 
-enum status sqlite_drop_segment(struct sqlite_archive *archive, int64_t segment)
+enum status sqlite_remove_doomed(
+        struct sqlite_archive *archive, struct sqlite_connection *connection)
 {
-    enum status status = segments_removal_begin(archive->segments);
+    /* After a power cut no row may point into a file that is gone. */
+    enum status status = archive->target.is_memory ? STATUS_OK : sqlite_sync_journal(connection);
+    if (status == STATUS_OK) {
+        status = segments_removal_begin(archive->segments);
+    }
     if (status != STATUS_OK) {
         return status;
     }
-    /* A synced commit: after a power cut no row may point into a file that is gone. */
-    status = sqlite_execute(&archive->connection, "PRAGMA synchronous = FULL");
-    if (status == STATUS_OK) {
-        status = drop_row_of_segment(archive, segment);
+    struct sqlite_doomed doomed = sqlite_last_doomed(&archive->tending);
+    while (status == STATUS_OK && doomed.segment != 0) {
+        status = segments_remove(archive->segments, doomed.segment);
+        if (status == STATUS_OK) {
+            sqlite_forget_doomed(&archive->tending, &doomed);
+            doomed = sqlite_last_doomed(&archive->tending);
+        }
     }
-    enum status back = sqlite_execute(&archive->connection, "PRAGMA synchronous = NORMAL");
-    status = status == STATUS_OK ? back : status;
-    status = status == STATUS_OK ? segments_remove(archive->segments, segment) : status;
     segments_removal_end(archive->segments);
     return status;
+}
+
+/* Those that a backup has kept, if there is no tender to see to them. */
+static enum status remove_kept(struct sqlite_archive *archive)
+{
+    /* relaxed: a tender that comes or goes meanwhile changes who does it only */
+    if (atomic_load_explicit(&archive->tending.is_there, memory_order_relaxed) ||
+            sqlite_last_doomed(&archive->tending).segment == 0) {
+        return STATUS_OK;
+    }
+    enum status status = sqlite_remove_doomed(archive, &archive->connection);
+    return status == STATUS_BUSY ? STATUS_OK : status;
+}
+
+enum status sqlite_drop_segment(struct sqlite_archive *archive, const struct sqlite_doomed *segment)
+{
+    enum status status = drop_row_of_segment(archive, segment->segment);
+    if (status == STATUS_OK) {
+        /* What cannot be noted for want of memory stays until the next start. */
+        status = sqlite_doom_segment(&archive->tending, segment);
+    }
+    return status == STATUS_OK ? remove_kept(archive) : status;
 }
 
 /* One of them; *is_done false when there was none. */
@@ -49,11 +81,11 @@ static enum status drop_empty_segment(struct sqlite_archive *archive, bool *is_d
     if (!has_row) {
         return status;
     }
-    int64_t segment = sqlite3_column_int64(empty, 0);
+    struct sqlite_doomed segment = {sqlite3_column_int64(empty, 0), sqlite3_column_int64(empty, 1)};
     sqlite3_reset(empty);
-    status = sqlite_drop_segment(archive, segment);
+    status = sqlite_drop_segment(archive, &segment);
     *is_done = status == STATUS_OK;
-    return status == STATUS_BUSY ? STATUS_OK : status;
+    return status;
 }
 
 /* The id that ends the next step of count content topics; INT64_MAX when fewer are left. */
@@ -101,8 +133,8 @@ static enum status trim_content_topics(struct sqlite_archive *archive, size_t co
 }
 
 /* Free pages go back to the file system once they are a quarter of the index. */
-static enum status shrink_index(
-        struct sqlite_archive *archive, size_t max_pages, bool is_pressed, bool *is_done)
+static enum status shrink_index(struct sqlite_archive *archive, const struct sqlite_step *step,
+        bool is_pressed, bool *is_done)
 {
     struct sqlite_extent extent;
     *is_done = false;
@@ -111,25 +143,34 @@ static enum status shrink_index(
     if (status != STATUS_OK || extent.free == 0 || extent.free < least) {
         return status;
     }
-    char sql[64];
-    snprintf(sql, sizeof(sql), "PRAGMA incremental_vacuum(%zu)", max_pages);
     *is_done = true;
-    return sqlite_execute(&archive->connection, sql);
+    char sql[64];
+    snprintf(sql, sizeof(sql), "PRAGMA incremental_vacuum(%d)", PAGES_AT_ONCE);
+    size_t pages = 0;
+    do {
+        status = sqlite_execute(&archive->connection, sql);
+        pages += PAGES_AT_ONCE;
+    } while (status == STATUS_OK && !sqlite_step_is_over(step, pages));
+    return status;
 }
 
-enum status sqlite_give_back(
-        struct sqlite_archive *archive, size_t max_rows, bool is_pressed, bool *has_more)
+enum status sqlite_give_back(struct sqlite_archive *archive, const struct sqlite_step *step,
+        bool is_pressed, bool *has_more)
 {
     enum status status = drop_empty_segment(archive, has_more);
     if (status == STATUS_OK && !*has_more) {
-        status = sqlite_compact(archive, max_rows, is_pressed, has_more);
+        status = remove_kept(archive);
+    }
+    if (status == STATUS_OK && !*has_more) {
+        status = sqlite_compact(archive, step, is_pressed, has_more);
     }
     if (status == STATUS_OK && !*has_more && archive->may_have_unused_content) {
-        status = trim_content_topics(archive, max_rows);
+        size_t count = step->max_rows < TOPICS_AT_ONCE ? step->max_rows : TOPICS_AT_ONCE;
+        status = trim_content_topics(archive, count);
         *has_more = true;
     }
     if (status == STATUS_OK && !*has_more) {
-        status = shrink_index(archive, max_rows, is_pressed, has_more);
+        status = shrink_index(archive, step, is_pressed, has_more);
     }
     return status;
 }

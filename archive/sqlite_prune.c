@@ -3,10 +3,12 @@
 
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/memory.h"
 
 enum {
-    MAX_ROWS_PER_TRANSACTION = 4096
+    MAX_ROWS_PER_TRANSACTION = 8192,
+    ROWS_BETWEEN_LOOKS = 8 /* at the clock */
 };
 
 struct pruned_row {
@@ -120,18 +122,33 @@ static enum status delete_row(struct sqlite_archive *archive, const struct prune
     return sqlite_run(&archive->connection, delete);
 }
 
-/* Neighbours mostly stand in the same segment, so its counts are changed once a run. */
-static enum status delete_rows(
-        struct sqlite_archive *archive, const struct pruned_row rows[], size_t count)
+bool sqlite_step_is_over(const struct sqlite_step *step, size_t done)
+{
+    if (done >= step->max_rows) {
+        return true;
+    }
+    return done > 0 && done >= step->least_rows && done % ROWS_BETWEEN_LOOKS == 0 &&
+           step->until_ns != UINT64_MAX && clock_monotonic_ns() >= step->until_ns;
+}
+
+/*
+ * Neighbours mostly stand in the same segment, so its counts are changed once a run. *count: how many
+ * there are, and then how many went.
+ */
+static enum status delete_rows(struct sqlite_archive *archive, const struct sqlite_step *step,
+        const struct pruned_row rows[], size_t *count)
 {
     enum status status = STATUS_OK;
     int64_t run_count = 0;
     int64_t run_bytes = 0;
-    for (size_t i = 0; i < count && status == STATUS_OK; i++) {
+    bool is_over = *count == 0;
+    for (size_t i = 0; !is_over && status == STATUS_OK; i++) {
         status = delete_row(archive, &rows[i]);
         run_count++;
         run_bytes += rows[i].length;
-        bool ends_run = i + 1 == count || rows[i + 1].segment != rows[i].segment;
+        is_over = i + 1 == *count || sqlite_step_is_over(step, i + 1);
+        *count = is_over ? i + 1 : *count;
+        bool ends_run = is_over || rows[i + 1].segment != rows[i].segment;
         if (status == STATUS_OK && ends_run) {
             status = sqlite_shrink_segment(archive, rows[i].segment, run_count, run_bytes);
             run_count = 0;
@@ -142,15 +159,15 @@ static enum status delete_rows(
 }
 
 static enum status delete_found(struct sqlite_archive *archive, const struct excess *excess,
-        struct pruned_row rows[], size_t max_rows, size_t *removed)
+        const struct sqlite_step *step, struct pruned_row rows[], size_t *removed)
 {
     size_t found = 0;
     enum status status = sqlite_run_plain(&archive->connection, SQLITE_STATEMENT_BEGIN_WRITE);
     if (status == STATUS_OK) {
-        status = find_rows(archive, *excess, rows, max_rows, &found);
+        status = find_rows(archive, *excess, rows, step->max_rows, &found);
     }
     if (status == STATUS_OK) {
-        status = delete_rows(archive, rows, found);
+        status = delete_rows(archive, step, rows, &found);
     }
     if (status == STATUS_OK) {
         status = sqlite_run_plain(&archive->connection, SQLITE_STATEMENT_COMMIT);
@@ -162,7 +179,7 @@ static enum status delete_found(struct sqlite_archive *archive, const struct exc
 
 /* Looks before it begins to write: mostly there is nothing to remove. */
 static enum status remove_rows(struct sqlite_archive *archive, const struct excess *excess,
-        size_t max_rows, size_t *removed)
+        const struct sqlite_step *step, size_t *removed)
 {
     struct pruned_row first;
     size_t found = 0;
@@ -171,11 +188,11 @@ static enum status remove_rows(struct sqlite_archive *archive, const struct exce
     if (status != STATUS_OK || found == 0) {
         return status;
     }
-    struct pruned_row *rows = memory_allocate(max_rows * sizeof(*rows));
+    struct pruned_row *rows = memory_allocate(step->max_rows * sizeof(*rows));
     if (rows == NULL) {
         return STATUS_NO_MEMORY;
     }
-    status = delete_found(archive, excess, rows, max_rows, removed);
+    status = delete_found(archive, excess, step, rows, removed);
     memory_free(rows);
     return status;
 }
@@ -196,17 +213,22 @@ enum status sqlite_archive_prune(struct archive *base, const struct archive_prun
     if (max_rows == 0) {
         return STATUS_OK;
     }
-    max_rows = max_rows < MAX_ROWS_PER_TRANSACTION ? max_rows : MAX_ROWS_PER_TRANSACTION;
+    struct sqlite_step step = {
+            .max_rows = max_rows < MAX_ROWS_PER_TRANSACTION ? max_rows : MAX_ROWS_PER_TRANSACTION,
+            .least_rows = limits->least_rows,
+            .until_ns = limits->until_ns};
     struct sqlite_extent extent;
     enum status status = sqlite_read_extent(archive, &extent);
     if (status == STATUS_OK) {
         struct excess excess = excess_of(limits, &extent);
-        status = remove_rows(archive, &excess, max_rows, &result->removed);
+        status = remove_rows(archive, &excess, &step, &result->removed);
     }
     archive->may_have_unused_content |= result->removed > 0;
-    result->has_more = result->removed == max_rows;
+    /* Unless all that was to go went, and there is time left. */
+    result->has_more = result->removed > 0 && sqlite_step_is_over(&step, result->removed);
     if (status != STATUS_OK || result->has_more) {
         return status;
     }
-    return sqlite_give_back(archive, max_rows, is_too_large(&extent, limits), &result->has_more);
+    step.least_rows = 0;
+    return sqlite_give_back(archive, &step, is_too_large(&extent, limits), &result->has_more);
 }

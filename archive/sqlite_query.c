@@ -325,6 +325,23 @@ static enum status read_record(
     return status;
 }
 
+/*
+ * Whether a record that cannot be read was removed or moved since its row was found: the files of such
+ * segments become shorter piece by piece.
+ */
+static enum status explain_unreadable(struct sqlite_reader *reader, const struct page_row *row)
+{
+    struct page_row now;
+    bool found = false;
+    enum status status =
+            find_row(&reader->connection, span_of(row->key.hash, ID_HASH_BYTES), &now, &found);
+    if (status != STATUS_OK) {
+        return status;
+    }
+    bool is_there = found && now.segment == row->segment && now.offset == row->offset;
+    return is_there ? STATUS_DAMAGED : STATUS_NOT_FOUND;
+}
+
 /* The name is good until the statement is used again. */
 static enum status find_name(struct sqlite_connection *connection, enum sqlite_statement statement,
         int64_t id, struct span *name)
@@ -377,6 +394,7 @@ static enum status show(struct sqlite_reader *reader, struct page_row *found,
     status = open_row(reader, found);
     if (status == STATUS_OK) {
         status = read_record(reader, found, &record);
+        status = status == STATUS_DAMAGED ? explain_unreadable(reader, found) : status;
     }
     if (status == STATUS_OK) {
         row->pubsub_topic = record.pubsub_topic;

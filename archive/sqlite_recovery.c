@@ -156,7 +156,8 @@ static enum status forget_segment(struct sqlite_archive *archive, int64_t segmen
     }
     sqlite3_bind_int64(forget, 1, segment);
     status = sqlite_run(&archive->connection, forget);
-    return status == STATUS_OK ? sqlite_drop_segment(archive, segment) : status;
+    struct sqlite_doomed missing = {.segment = segment};
+    return status == STATUS_OK ? sqlite_drop_segment(archive, &missing) : status;
 }
 
 /* Ids in the index that have no file; *missing 0: none. */

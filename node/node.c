@@ -309,6 +309,9 @@ static enum status wire_archive(struct node *node)
     stage->ring_capacity = node->settings.archive_ring;
     stage->archive_parking = &node->archive_parking;
     stage->spill_parking = &node->spill_parking;
+    stage->tend_parking = &node->tend_parking;
+    node->tend_worker.parking = &node->tend_parking;
+    node->tend_worker.archive = node->archive;
     stage->archive = node->archive;
     stage->spill = node->spill;
     stage->budget = node->budget;
@@ -433,6 +436,7 @@ enum status node_create(struct node **out, const struct options *options,
     progress_init(&node->progress);
     parking_init(&node->archive_parking);
     parking_init(&node->spill_parking);
+    parking_init(&node->tend_parking);
     parking_init(&node->event_parking);
     parking_init(&node->reply_parking);
     atomic_init(&node->filter_peers, 0);

@@ -31,6 +31,7 @@
 #include "workers/query_worker.h"
 #include "workers/relay_lane.h"
 #include "workers/sync_worker.h"
+#include "workers/tend_worker.h"
 #include "workers/worker.h"
 
 enum {
@@ -97,11 +98,13 @@ struct node {
     struct progress progress; /* first: it asks for whole cache lines */
     struct parking archive_parking;
     struct parking spill_parking;
+    struct parking tend_parking;
     struct parking event_parking;
     struct parking reply_parking; /* of callers that wait for a filter thread's answer */
     struct stage_load archive_load;
     struct stage_load event_load;
     struct archive_stage archive_stage;
+    struct tend_worker tend_worker;
 
     struct node_settings settings;
     struct node_hooks hooks;

@@ -13,9 +13,9 @@
  * Consumers before producers, so that nothing is pushed to a stage that is not there yet; they stop in
  * the reverse order. The archive is the last to stop and reads back what the spill thread wrote.
  */
-static const enum node_role start_order[] = {NODE_ROLE_ARCHIVE, NODE_ROLE_SPILL, NODE_ROLE_SYNC,
-        NODE_ROLE_EVENT, NODE_ROLE_FILTER, NODE_ROLE_QUERY, NODE_ROLE_DECODE, NODE_ROLE_IO,
-        NODE_ROLE_WATCH, NODE_ROLE_METRICS, NODE_ROLE_WAIT, NODE_ROLE_REST};
+static const enum node_role start_order[] = {NODE_ROLE_ARCHIVE, NODE_ROLE_TEND, NODE_ROLE_SPILL,
+        NODE_ROLE_SYNC, NODE_ROLE_EVENT, NODE_ROLE_FILTER, NODE_ROLE_QUERY, NODE_ROLE_DECODE,
+        NODE_ROLE_IO, NODE_ROLE_WATCH, NODE_ROLE_METRICS, NODE_ROLE_WAIT, NODE_ROLE_REST};
 
 enum {
     ORDER_COUNT = sizeof(start_order) / sizeof(start_order[0])

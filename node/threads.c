@@ -36,7 +36,7 @@ bool node_role_from_name(enum node_role *out, const char *name)
 
 static bool has_role(const struct node *node, enum node_role role)
 {
-    if (role == NODE_ROLE_ARCHIVE) {
+    if (role == NODE_ROLE_ARCHIVE || role == NODE_ROLE_TEND) {
         return node->archive != NULL;
     }
     if (role == NODE_ROLE_QUERY) {
@@ -79,6 +79,8 @@ static struct worker_role role_of(
         return decode_worker_role(&node->lanes[index].worker, name);
     case NODE_ROLE_ARCHIVE:
         return archive_stage_archive_role(&node->archive_stage, name);
+    case NODE_ROLE_TEND:
+        return tend_worker_role(&node->tend_worker, name);
     case NODE_ROLE_FILTER:
         return filter_worker_role(&node->filters[index].worker, name);
     case NODE_ROLE_SYNC:

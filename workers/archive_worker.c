@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "workers/archive_worker.h"
 
+#include "archive/tender.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/metrics.h"
@@ -357,6 +358,9 @@ static size_t archive_turn(void *context)
     }
     /* No work in the sense of a turn: a stop waits for what is stored, not for what is removed. */
     retain(stage, !is_paused && archive_stage_held(stage) > 0);
+    if (stage->tend_parking != NULL && archive_wants_tending(stage->archive)) {
+        parking_wake(stage->tend_parking);
+    }
     return stored;
 }
 

@@ -53,6 +53,7 @@ struct archive_stage {
     size_t ring_capacity; /* of each ring */
     struct parking *BORROWED archive_parking;
     struct parking *BORROWED spill_parking;
+    struct parking *BORROWED tend_parking; /* of the archive's tender; NULL: there is none */
     struct archive *BORROWED archive;
     struct spill *BORROWED spill; /* NULL: nothing behind the ring */
     pthread_mutex_t spill_lock;   /* of the file; never held while the engine works */

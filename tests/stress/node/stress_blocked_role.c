@@ -57,6 +57,7 @@ static bool belongs_to(enum ledger_stage stage, enum node_role role)
     case NODE_ROLE_EVENT:
         return stage == LEDGER_STAGE_EVENT;
     case NODE_ROLE_SPILL:
+    case NODE_ROLE_TEND:
     case NODE_ROLE_QUERY:
     case NODE_ROLE_WATCH:
     case NODE_ROLE_METRICS:
@@ -148,6 +149,7 @@ BLOCKED(filter, NODE_ROLE_FILTER)
 BLOCKED(sync, NODE_ROLE_SYNC)
 BLOCKED(event, NODE_ROLE_EVENT)
 BLOCKED(spill, NODE_ROLE_SPILL)
+BLOCKED(tend, NODE_ROLE_TEND)
 
 int main(void)
 {
@@ -158,6 +160,7 @@ int main(void)
             cmocka_unit_test(the_others_go_on_while_sync_is_blocked),
             cmocka_unit_test(the_others_go_on_while_event_is_blocked),
             cmocka_unit_test(the_others_go_on_while_spill_is_blocked),
+            cmocka_unit_test(the_others_go_on_while_tend_is_blocked),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -246,7 +246,8 @@ static void answers_queries_but_takes_nothing_when_opened_read_only(void **state
     assert_int_equal(count_messages(reader), 20);
     assert_int_equal(put_range(archive, 20, 1), STATUS_READ_ONLY);
     struct archive_prune_result pruned;
-    struct archive_prune_limits limits = {INT64_MAX, 0, 0, 0};
+    struct archive_prune_limits limits = archive_prune_nothing;
+    limits.oldest_ns = INT64_MAX;
     assert_int_equal(archive_prune(archive, &limits, 10, &pruned), STATUS_READ_ONLY);
     archive_reader_close(&reader);
     archive_close(&archive);
