@@ -64,20 +64,30 @@ static void start_reclaimer(const struct node *node)
     (void)!sched_setaffinity(0, sizeof(before), &before);
 }
 
+/* The topics that the options name, then the peers. */
+static enum status enter_network(struct node *node, struct node_error *error)
+{
+    enum status status = node_join_topics(node, error);
+    if (status == STATUS_OK) {
+        network_start(node->network);
+    }
+    return status;
+}
+
 enum status node_start(struct node *node, struct node_error *error)
 {
     enum status status = STATUS_OK;
     start_reclaimer(node);
-    for (size_t i = 0; status == STATUS_OK && i < ORDER_COUNT; i++) {
-        status = start_role(node, start_order[i], error);
-    }
     node->is_running = true;
     atomic_store_explicit(&node->started_ns, clock_monotonic_ns(), memory_order_relaxed);
-    if (status == STATUS_OK && node->network != NULL) {
-        status = node_join_topics(node, error);
-    }
-    if (status == STATUS_OK && node->network != NULL) {
-        network_start(node->network);
+    for (size_t i = 0; status == STATUS_OK && i < ORDER_COUNT; i++) {
+        /* Whoever gets an answer from the REST API finds the node in its topics. */
+        if (start_order[i] == NODE_ROLE_REST && node->network != NULL) {
+            status = enter_network(node, error);
+        }
+        if (status == STATUS_OK) {
+            status = start_role(node, start_order[i], error);
+        }
     }
     if (status != STATUS_OK) {
         node_stop(node);
