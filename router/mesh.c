@@ -118,6 +118,7 @@ void mesh_destroy(struct mesh **mesh)
     peer_map_fini(&old->topics);
     peer_map_fini(&old->peers);
     promises_fini(&old->promises);
+    unwanted_ids_fini(&old->refused);
     peer_set_fini(&old->candidates);
     message_cache_destroy(&old->cache);
     memory_free(old);

@@ -130,8 +130,10 @@ void mesh_accepted(struct mesh *mesh, struct envelope *envelope, uint64_t sender
 void mesh_rejected(struct mesh *mesh, uint64_t sender, const struct topic *topic,
         const uint8_t id[MESSAGE_ID_BYTES], uint64_t now_ns);
 
-/* A message came that is neither: known before, or ignored. It was promised, perhaps. */
+/* A message came that is neither: known before, or lost by a fault of ours. It was promised, perhaps. */
 void mesh_arrived(struct mesh *mesh, const uint8_t id[MESSAGE_ID_BYTES]);
+/* The same, and it would be refused again: for history heartbeats we do not ask for it. */
+void mesh_ignored(struct mesh *mesh, const uint8_t id[MESSAGE_ID_BYTES]);
 /* False: mesh_arrived has nothing to do, so no id need be computed for it. */
 bool mesh_has_promises(const struct mesh *mesh);
 

@@ -85,13 +85,20 @@ void mesh_accepted(struct mesh *mesh, struct envelope *envelope, uint64_t sender
 void mesh_rejected(struct mesh *mesh, uint64_t sender, const struct topic *topic,
         const uint8_t id[MESSAGE_ID_BYTES], uint64_t now_ns)
 {
-    promises_keep(&mesh->promises, id);
+    mesh_ignored(mesh, id);
     topic_scores_delivered_invalid(mesh->scores, sender, topic->index, now_ns);
 }
 
 void mesh_arrived(struct mesh *mesh, const uint8_t id[MESSAGE_ID_BYTES])
 {
     promises_keep(&mesh->promises, id);
+}
+
+void mesh_ignored(struct mesh *mesh, const uint8_t id[MESSAGE_ID_BYTES])
+{
+    promises_keep(&mesh->promises, id);
+    /* When there are too many, or no memory, some are asked for once more. */
+    (void)unwanted_ids_add(&mesh->refused, id, mesh->options.dont_want_max);
 }
 
 bool mesh_has_promises(const struct mesh *mesh)

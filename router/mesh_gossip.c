@@ -68,6 +68,7 @@ void mesh_gossip(struct mesh *mesh, const struct mesh_topic *topic, struct mesh_
 static bool is_known(const struct mesh *mesh, const struct topic *topic, const uint8_t *id)
 {
     return message_cache_contains(mesh->cache, topic, id) ||
+           unwanted_ids_contain(&mesh->refused, id) ||
            (mesh->options.is_known != NULL &&
                    mesh->options.is_known(mesh->options.context, topic, id));
 }
@@ -148,7 +149,7 @@ void mesh_on_iwant(
         asker->ids_asked_by++;
         size_t step = 0;
         struct envelope *envelope = NULL;
-        if (id.length == MESSAGE_ID_BYTES) {
+        if (id.length == MESSAGE_ID_BYTES && !unwanted_ids_contain(&asker->unwanted, id.bytes)) {
             envelope = message_cache_ask(mesh->cache, id.bytes, peer, &step);
         }
         while (envelope != NULL) {

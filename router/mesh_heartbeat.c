@@ -5,6 +5,7 @@
 static void renew_budgets(struct mesh *mesh)
 {
     struct peer_slot *slot;
+    unwanted_ids_shift(&mesh->refused, mesh->options.history);
     for (size_t i = 0; (slot = peer_map_next(&mesh->peers, &i)) != NULL;) {
         struct mesh_peer *peer = slot->value;
         peer->ihave_messages = 0;

@@ -44,6 +44,7 @@ struct mesh {
     size_t joined_count;
     struct message_cache *cache;
     struct promises promises;
+    struct unwanted_ids refused; /* by us: others may offer them all the same */
     uint64_t random;
     uint64_t heartbeat;
     struct peer_set candidates; /* scratch of one decision */

@@ -429,7 +429,9 @@ void relay_lane_refused(struct relay_lane *relay, const struct frame_part *part,
     message_id(id, part->message);
     if (is_blamed) {
         mesh_rejected(relay->mesh, sender, part->topic, id, now_ns);
-    } else {
+    } else if (reason == LEDGER_INTAKE_NO_MEMORY) {
         mesh_arrived(relay->mesh, id);
+    } else {
+        mesh_ignored(relay->mesh, id);
     }
 }

@@ -277,6 +277,50 @@ static void everyone_of_hundreds_who_ask_gets_the_message(void **state)
     fixture_fini(&fixture);
 }
 
+/* Others forward what we refuse, some of it in good faith: one copy of it is enough. */
+static void what_was_refused_is_not_asked_for_again_for_six_heartbeats(void **state)
+{
+    (void)state;
+    struct fixture fixture;
+    uint8_t id[MESSAGE_ID_BYTES];
+    fixture_init(&fixture, &mesh_defaults);
+    add_peers(&fixture, 1, 3, true);
+    join(&fixture);
+    make_id(id, 500);
+    mesh_ignored(fixture.mesh, id);
+    make_id(id, 501);
+    mesh_rejected(fixture.mesh, 1, &topics[0], id, fixture.turn.now_ns);
+    make_id(id, 502);
+    mesh_arrived(fixture.mesh, id); /* of these three the only one that may be good */
+    wait_seconds(&fixture, 5);
+    mesh_actions_clear(&fixture.actions);
+    offer(&fixture, 2, 500, 3);
+    assert_int_equal(ids_of(&fixture, MESH_IWANT, 2), 1);
+    wait_seconds(&fixture, 1);
+    mesh_actions_clear(&fixture.actions);
+    offer(&fixture, 2, 500, 3);
+    assert_int_equal(ids_of(&fixture, MESH_IWANT, 2), 3);
+    fixture_fini(&fixture);
+}
+
+/* A request that was on its way when the message came from elsewhere. */
+static void who_asks_for_what_it_has_declined_gets_nothing(void **state)
+{
+    (void)state;
+    struct fixture fixture;
+    fixture_init(&fixture, &mesh_defaults);
+    add_peers(&fixture, 1, 2, true);
+    join(&fixture);
+    accept(&fixture, 7, 0, 5000);
+    unwanted(&fixture, 1, 7, 1);
+    mesh_actions_clear(&fixture.actions);
+    ask(&fixture, 1, 7, 1);
+    assert_int_equal(count_actions(&fixture, MESH_MESSAGE), 0);
+    ask(&fixture, 2, 7, 1);
+    assert_int_equal(count_actions(&fixture, MESH_MESSAGE), 1);
+    fixture_fini(&fixture);
+}
+
 static void own_messages_go_to_nobody_below_the_publish_threshold(void **state)
 {
     (void)state;
@@ -572,6 +616,8 @@ int main(void)
             cmocka_unit_test(asks_for_what_is_news_within_its_budgets),
             cmocka_unit_test(offers_on_each_topic_of_ours_have_a_budget_of_their_own),
             cmocka_unit_test(everyone_of_hundreds_who_ask_gets_the_message),
+            cmocka_unit_test(what_was_refused_is_not_asked_for_again_for_six_heartbeats),
+            cmocka_unit_test(who_asks_for_what_it_has_declined_gets_nothing),
             cmocka_unit_test(own_messages_go_to_nobody_below_the_publish_threshold),
             cmocka_unit_test(tells_of_messages_on_a_topic_that_we_only_publish_on),
             cmocka_unit_test(blames_who_offers_and_does_not_deliver),

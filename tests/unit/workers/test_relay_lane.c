@@ -205,6 +205,8 @@ static double score_after_a_promise(struct fixture *fixture, bool is_kept)
         part->origin = ORIGIN_MESH;
         relay_lane_refused(
                 fixture->relay, part, LEDGER_INTAKE_SIGNED_FIELDS_PRESENT, fixture->now_ns);
+        offer(fixture, 1, id);
+        assert_int_equal(fixture->posted, posted + 1); /* it would be refused again */
     }
     frame_part_destroy(part);
     fixture->now_ns += 5 * SECOND_NS;
