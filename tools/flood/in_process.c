@@ -165,7 +165,8 @@ static void show_progress(struct flood *flood, bool is_last)
             frame_budget_used(node_budget(flood->node)) / 1024, is_last ? "\n" : "");
 }
 
-static bool send_message(struct flood *flood, struct generator_message message)
+/* A new message is of the time at which there is room for it, however long that was waited for. */
+static bool send_message(struct flood *flood, struct generator_message *message, bool is_new)
 {
     if (flood->rate > 0) {
         keep_rate(flood);
@@ -176,18 +177,21 @@ static bool send_message(struct flood *flood, struct generator_message message)
         }
         flood->known_finished = node_finished(flood->node);
     }
-    size_t size = generator_rpc_size(flood->generator, message);
+    size_t size = generator_rpc_size(flood->generator, *message);
     struct frame *frame = flood->is_open_loop ? node_wait_credit(flood->node, size)
                                               : node_wait_frame(flood->node, size);
     if (frame == NULL) {
         if (node_archive_health(flood->node) == STATUS_OK) {
             fprintf(stderr, "flood: a message of %zu bytes does not fit the memory budget\n",
-                    generator_message_size(flood->generator, message));
+                    generator_message_size(flood->generator, *message));
         }
         return false;
     }
+    if (is_new) {
+        message->timestamp_ns = clock_wall_ns(); /* as long in its encoding as the one before */
+    }
     struct metrics_row *row = metrics_suspend_thread();
-    generator_fill_rpc(flood->generator, message, frame_bytes(frame));
+    generator_fill_rpc(flood->generator, *message, frame_bytes(frame));
     metrics_resume_thread(row);
     struct intake_source source = {.received_ns = clock_wall_ns(),
             .received_monotonic_ns = clock_monotonic_ns(),
@@ -200,7 +204,7 @@ static bool send_message(struct flood *flood, struct generator_message message)
         return false;
     }
     flood->frames++;
-    flood->bytes += generator_message_size(flood->generator, message);
+    flood->bytes += generator_message_size(flood->generator, *message);
     show_progress(flood, false);
     return true;
 }
@@ -223,12 +227,13 @@ static bool send_all(struct flood *flood)
         if (repeats) {
             uint64_t back = number < FLOOD_RECENT ? number : FLOOD_RECENT;
             message = flood->recent[(number - 1 - draw(flood) % back) % FLOOD_RECENT];
-        } else {
+        }
+        if (!send_message(flood, &message, !repeats)) {
+            return false;
+        }
+        if (!repeats) {
             flood->recent[number % FLOOD_RECENT] = message;
             number++;
-        }
-        if (!send_message(flood, message)) {
-            return false;
         }
         flood->copies += repeats;
     }
