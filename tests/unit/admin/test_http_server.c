@@ -402,6 +402,7 @@ static void pipelined_requests_are_answered_in_turn(void **state)
     assert_true(one != NULL && two != NULL && one < two);
     close(fd);
     http_fixture_stop(&world->http);
+    assert_int_equal(pthread_join(world->helper, NULL), 0);
 }
 
 static void an_address_that_is_none_is_refused(void **state)
