@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include <pthread.h>
 #include <string.h>
 
 #include "base/rcu.h"
@@ -230,6 +231,72 @@ static void a_small_message_that_waits_does_not_pin_the_large_frame_that_it_came
     frame_budget_destroy(&frames);
 }
 
+enum {
+    SETTLERS = 4,
+    SHARED_PARCELS = 200
+};
+
+struct settler {
+    pthread_t thread;
+    size_t number;
+    struct relay_parcel **parcels;
+};
+
+static void *settle_all(void *context)
+{
+    const struct settler *settler = context;
+    for (size_t i = 0; i < SHARED_PARCELS; i++) {
+        struct relay_ticket *ticket = &settler->parcels[i]->tickets[settler->number];
+        uint64_t connection = ticket->connection;
+        ticket = relay_ticket_settle(ticket);
+        assert_int_equal(ticket->connection, connection);
+        assert_int_equal(ticket->parcel->envelope->message.bytes[0], i % 256);
+        relay_parcel_unref(ticket->parcel);
+    }
+    return NULL;
+}
+
+static struct relay_parcel *shared_parcel(struct frame_budget *frames, size_t number)
+{
+    uint64_t connections[SETTLERS];
+    struct frame *frame = frame_try_create(frames, FRAME_BUDGET_COMPLETE, 4000);
+    assert_non_null(frame);
+    memset(frame_bytes(frame), 0, 4000);
+    frame_bytes(frame)[1000] = (uint8_t)number;
+    struct envelope *envelope = envelope_create(frame);
+    assert_non_null(envelope);
+    envelope->topic = &topic;
+    envelope->message = span_of(frame_bytes(frame) + 1000, 500);
+    for (size_t i = 0; i < SETTLERS; i++) {
+        connections[i] = number * SETTLERS + i;
+    }
+    struct relay_parcel *parcel = relay_parcel_of_message(envelope, connections, SETTLERS, 0);
+    assert_non_null(parcel);
+    envelope_unref(envelope);
+    return parcel;
+}
+
+static void several_threads_settle_one_message_and_nothing_is_left_of_it(void **state)
+{
+    (void)state;
+    struct frame_budget *frames;
+    struct relay_parcel *parcels[SHARED_PARCELS];
+    struct settler settlers[SETTLERS];
+    assert_int_equal(frame_budget_create(&frames, 100 << 20, 0), STATUS_OK);
+    for (size_t i = 0; i < SHARED_PARCELS; i++) {
+        parcels[i] = shared_parcel(frames, i);
+    }
+    for (size_t i = 0; i < SETTLERS; i++) {
+        settlers[i] = (struct settler){.number = i, .parcels = parcels};
+        assert_int_equal(pthread_create(&settlers[i].thread, NULL, settle_all, &settlers[i]), 0);
+    }
+    for (size_t i = 0; i < SETTLERS; i++) {
+        pthread_join(settlers[i].thread, NULL);
+    }
+    assert_int_equal(frame_budget_used(frames), 0);
+    frame_budget_destroy(&frames);
+}
+
 /* It is charged to the outbound budget by then. */
 static void a_large_message_that_waits_is_charged_to_one_budget_only(void **state)
 {
@@ -288,6 +355,7 @@ int main(void)
             cmocka_unit_test(shares_one_budget_and_takes_room_from_its_own_messages_only),
             cmocka_unit_test(
                     a_small_message_that_waits_does_not_pin_the_large_frame_that_it_came_in),
+            cmocka_unit_test(several_threads_settle_one_message_and_nothing_is_left_of_it),
             cmocka_unit_test(a_large_message_that_waits_is_charged_to_one_budget_only),
             cmocka_unit_test(what_is_put_back_goes_first_or_is_dropped),
     };
