@@ -194,16 +194,23 @@ static enum status make_store(struct network *network, const struct network_sett
     return store_create(&network->store, &store_options);
 }
 
+/* Asked for by an operator who has switched the store off: as in the reference, the node runs without. */
+static bool has_archive_for(const char *option, const struct network_options *options)
+{
+    if (options->query_jobs == NULL) {
+        log_write(LOG_WARN, "config", "%s does nothing: it needs an archive (store or archive)",
+                option);
+    }
+    return options->query_jobs != NULL;
+}
+
 static enum status make_store_sync(struct network *network, const struct network_settings *settings,
-        const struct network_options *options, struct node_error *error)
+        const struct network_options *options)
 {
     struct io_loop *loops[NETWORK_IO_THREADS_MAX];
     struct store_sync_options sync_options = settings->stores.sync;
-    if (!settings->stores.has_sync) {
+    if (!settings->stores.has_sync || !has_archive_for("store-sync", options)) {
         return STATUS_OK;
-    }
-    if (options->query_jobs == NULL) {
-        return node_explain(error, STATUS_BAD_ARGUMENT, "--store-sync with --archive=none");
     }
     network_list_loops(network, loops);
     sync_options.net_switch = network->net_switch;
@@ -219,8 +226,7 @@ static enum status make_store_sync(struct network *network, const struct network
 }
 
 static enum status make_store_resume(struct network *network,
-        const struct network_settings *settings, const struct network_options *options,
-        struct node_error *error)
+        const struct network_settings *settings, const struct network_options *options)
 {
     const struct store_settings *stores = &settings->stores;
     int64_t now_ns = clock_wall_ns();
@@ -238,11 +244,8 @@ static enum status make_store_resume(struct network *network,
             .from_ns = since_ns > earliest_ns ? since_ns : earliest_ns,
             .has_peer = stores->has_node,
             .peer = stores->node_peer};
-    if (!stores->has_resume) {
+    if (!stores->has_resume || !has_archive_for("store-resume", options)) {
         return STATUS_OK;
-    }
-    if (options->query_jobs == NULL) {
-        return node_explain(error, STATUS_BAD_ARGUMENT, "--store-resume with --archive=none");
     }
     return store_resume_create(&network->store_resume, &resume_options);
 }
@@ -322,10 +325,10 @@ enum status network_make_protocols(struct network *network, const struct network
         status = make_store(network, settings, options, error);
     }
     if (status == STATUS_OK) {
-        status = make_store_sync(network, settings, options, error);
+        status = make_store_sync(network, settings, options);
     }
     if (status == STATUS_OK) {
-        status = make_store_resume(network, settings, options, error);
+        status = make_store_resume(network, settings, options);
     }
     return node_explain(error, status, "protocols");
 }

@@ -170,10 +170,6 @@ static void write_indivisible(
 static void compare_fingerprints(struct step *step, const struct sync_payload_range *theirs)
 {
     const struct sync_range *range = &theirs->bounds;
-    if (range->to.timestamp_ns < step->covered_from_ns) {
-        sync_payload_skip(&step->writer, &range->to);
-        return;
-    }
     if (is_over_work(step)) {
         leave_out(step, range);
         return;
@@ -258,10 +254,6 @@ static struct merge_counts merge(
 static void compare_item_sets(struct step *step, const struct sync_payload_range *theirs)
 {
     const struct sync_range *range = &theirs->bounds;
-    if (range->to.timestamp_ns < step->covered_from_ns) {
-        sync_payload_skip(&step->writer, &range->to);
-        return;
-    }
     if (is_over_work(step)) {
         leave_out(step, range);
         return;
@@ -276,6 +268,24 @@ static void compare_item_sets(struct step *step, const struct sync_payload_range
     sync_payload_item_set(&step->writer, &range->to, is_full ? counts.ours : counts.common);
     (void)merge(step, theirs, is_full ? MERGE_WRITE_OURS : MERGE_WRITE_COMMON);
     sync_payload_item_set_end(&step->writer, true);
+}
+
+/*
+ * Leaves the time that we do not cover out of the range: what is older is neither missing here nor to
+ * be sent to us. False: nothing of the range is left.
+ */
+static bool cut_to_covered(struct step *step, struct sync_range *range)
+{
+    struct id_key covered_from = {.timestamp_ns = step->covered_from_ns};
+    if (id_key_compare(&range->to, &covered_from) <= 0) {
+        sync_payload_skip(&step->writer, &range->to);
+        return false;
+    }
+    if (id_key_compare(&range->from, &covered_from) < 0) {
+        sync_payload_skip(&step->writer, &covered_from);
+        range->from = covered_from;
+    }
+    return true;
 }
 
 /* Answers range by range; *has_work: there was one that is not a skip. */
@@ -293,6 +303,9 @@ static enum status answer_ranges(
             return status;
         }
         *has_work = *has_work || range.type != SYNC_RANGE_SKIP;
+        if (range.type != SYNC_RANGE_SKIP && !cut_to_covered(step, &range.bounds)) {
+            continue;
+        }
         switch (range.type) {
         case SYNC_RANGE_SKIP:
             sync_payload_skip(&step->writer, &range.bounds.to);
@@ -382,10 +395,12 @@ enum status reconciliation_answer(struct reconciliation_answer *out, const struc
     if (topics == NULL) {
         return STATUS_NO_MEMORY;
     }
+    int64_t covered_from_ns = sync_set_covered_from(set);
     struct step step = {
             .out = out,
             .limits = limits,
-            .covered_from_ns = sync_set_covered_from(set),
+            .covered_from_ns =
+                    covered_from_ns > limits->earliest_ns ? covered_from_ns : limits->earliest_ns,
     };
     enum status status = answer_with_topics(&step, set, scope, incoming, topics);
     memory_free(topics);

@@ -28,6 +28,7 @@ struct reconciliation_limits {
     size_t part_item_set_max;  /* 4 ids: a larger part of a split range is a fingerprint at first */
     size_t split_parts;        /* 8 */
     size_t differences_max;    /* 100,000 ids in each direction an answer */
+    int64_t earliest_ns;       /* 0; ids that are older are left alone, both ours and theirs */
     uint64_t work_max;         /* 4,000,000 ids looked at one by one an answer */
 };
 

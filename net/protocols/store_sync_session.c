@@ -80,9 +80,14 @@ static enum status answer_in_scope(
         session->answer.payload.length = 0;
         return STATUS_OK;
     }
+    struct sync_gap window =
+            reconciliation_window(clock_wall_ns(), options->range_ns, options->jitter_ns);
     if (session->is_first && session->is_ours) {
-        return reconciliation_start(&session->answer, set, scope,
-                reconciliation_window(clock_wall_ns(), options->range_ns, options->jitter_ns));
+        return reconciliation_start(&session->answer, set, scope, window);
+    }
+    if (!session->is_ours) {
+        /* The peer's range may be longer; the jitter makes up for clocks that differ. */
+        limits.earliest_ns = window.from_ns - 2 * options->jitter_ns;
     }
     return reconciliation_answer(
             &session->answer, set, scope, prefixed_reader_message(&session->reader), &limits);

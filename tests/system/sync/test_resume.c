@@ -7,6 +7,7 @@
 
 #include "net/protocols/exchange.h"
 #include "net/protocols/store_message.h"
+#include "node/network.h"
 #include "tests/support/archive_fixture.h"
 #include "tests/support/archived_ids.h"
 #include "tests/system/sync/sync_traffic.h"
@@ -199,25 +200,16 @@ static void an_empty_page_that_names_another_is_a_failure(void **state)
     identity_destroy(&store.identity);
 }
 
-static void refuses_to_resume_without_an_archive(void **state)
+/* As the reference: a node whose store was switched off runs, and neither resumes nor syncs. */
+static void runs_without_an_archive_though_resume_and_sync_are_asked_for(void **state)
 {
     (void)state;
-    static const struct option_spec *const tables[] = {options_of_node, NULL};
-    struct options *options = NULL;
-    struct options_error options_error;
-    struct node_hooks hooks = {.has_network = true};
-    struct node_error error = {.text = ""};
-    struct node *node = NULL;
-    assert_int_equal(options_create(&options, tables), STATUS_OK);
-    static const char *const settings[][2] = {{"archive", "none"}, {"store-resume", "true"},
-            {"tcp-port", "0"}, {"listen-address", "127.0.0.1"}};
-    for (size_t i = 0; i < sizeof(settings) / sizeof(settings[0]); i++) {
-        assert_int_equal(
-                options_set(options, settings[i][0], settings[i][1], &options_error), STATUS_OK);
-    }
-    assert_int_equal(node_create(&node, options, &hooks, &error), STATUS_BAD_ARGUMENT);
-    assert_non_null(strstr(error.text, "--store-resume with --archive=none"));
-    options_destroy(&options);
+    struct live_node live;
+    const char *settings[] = {
+            "archive", "none", "store-resume", "true", "store-sync", "true", NULL};
+    live_node_start(&live, settings);
+    assert_false(network_has_sync(node_network(live.node)));
+    live_node_stop(&live);
 }
 
 int main(void)
@@ -228,7 +220,7 @@ int main(void)
             cmocka_unit_test(tries_again_when_the_store_is_not_there_yet),
             cmocka_unit_test(pages_without_end_are_taken_up_to_a_limit),
             cmocka_unit_test(an_empty_page_that_names_another_is_a_failure),
-            cmocka_unit_test(refuses_to_resume_without_an_archive),
+            cmocka_unit_test(runs_without_an_archive_though_resume_and_sync_are_asked_for),
     };
     now_ns = clock_wall_ns();
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -562,8 +562,38 @@ static void what_was_pruned_is_not_asked_for_again(void **state)
     struct sync_gap window = {.from_ns = START_NS, .to_ns = START_NS + HOUR_NS};
     (void)run(&a, &b, window, &reconciliation_defaults);
     assert_int_equal(b.we_lack.count, 0);
+    assert_int_equal(a.they_lack.count, 0); /* or it would be sent all the same */
     side_fini(&a);
     side_fini(&b);
+}
+
+/* One whose range is shorter is sent nothing older, however the longer range is cut. */
+static void what_is_older_than_the_range_of_one_side_is_left_alone(void **state)
+{
+    (void)state;
+    static const uint64_t counts[] = {3, 60, 1000};
+    struct sync_gap window = {.from_ns = START_NS, .to_ns = START_NS + HOUR_NS};
+    for (size_t n = 0; n < sizeof(counts) / sizeof(counts[0]); n++) {
+        struct reconciliation_limits limits = reconciliation_defaults;
+        struct side a;
+        struct side b;
+        side_init(&a);
+        side_init(&b);
+        for (uint64_t i = 0; i < counts[n]; i++) {
+            insert(&a, START_NS + (int64_t)i * SECOND_NS, 3 * i);
+            insert(&b, START_NS + (int64_t)i * SECOND_NS, 3 * i + 1);
+            insert(i % 2 == 0 ? &a : &b, START_NS + (2000 + (int64_t)i) * SECOND_NS, 3 * i + 2);
+        }
+        limits.earliest_ns = START_NS + 2000 * SECOND_NS;
+        (void)run(&a, &b, window, &limits);
+        assert_int_equal(a.they_lack.count, (counts[n] + 1) / 2);
+        assert_int_equal(b.we_lack.count, (counts[n] + 1) / 2);
+        assert_int_equal(b.they_lack.count, counts[n] / 2);
+        assert_int_equal(a.we_lack.count, counts[n] / 2);
+        assert_true(lacks(&a.they_lack, limits.earliest_ns)); /* the border itself is inside */
+        side_fini(&a);
+        side_fini(&b);
+    }
 }
 
 static void limits_delay_what_they_cut_but_lose_nothing_unseen(void **state)
@@ -682,6 +712,7 @@ int main(void)
             cmocka_unit_test(only_what_both_scopes_name_is_exchanged),
             cmocka_unit_test(both_sides_see_the_same_window_though_their_clocks_differ),
             cmocka_unit_test(what_was_pruned_is_not_asked_for_again),
+            cmocka_unit_test(what_is_older_than_the_range_of_one_side_is_left_alone),
             cmocka_unit_test(limits_delay_what_they_cut_but_lose_nothing_unseen),
             cmocka_unit_test(a_list_of_ours_that_would_be_too_long_names_what_is_common),
             cmocka_unit_test(refuses_payloads_over_the_limits),
