@@ -13,7 +13,8 @@ class Node:
         self.log = open(f"{self.folder.name}/log", "w+", encoding="utf-8")
         self.process = subprocess.Popen(
             [program, "run", "--listen-address=127.0.0.1", "--tcp-port=0", "--cluster-id=16",
-             "--num-shards-in-network=8", "--ip-colocation-limit=0", "--rate-limit=0/1s",
+             "--num-shards-in-network=8", "--relay-all-shards=false",
+             "--ip-colocation-limit=0", "--rate-limit=0/1s",
              "--rate-limit=filter:0/1s", *options],
             cwd=self.folder.name, stdout=subprocess.PIPE, stderr=self.log, text=True)
         self.addresses = []
