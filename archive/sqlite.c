@@ -107,7 +107,12 @@ static enum status set_up_segments(
         }
         segments.folder = folder;
     }
-    return segments_open(&archive->segments, &segments);
+    enum status status = segments_open(&archive->segments, &segments);
+    /* A foreign way to the disk (options->files) has a disk of its own. */
+    if (status == STATUS_OK && !options->is_read_only && options->files == NULL) {
+        sqlite_reserve_init(&archive->reserve, segments.folder);
+    }
+    return status;
 }
 
 static void sqlite_close(struct archive *base)
@@ -120,6 +125,7 @@ static void sqlite_close(struct archive *base)
     }
     sqlite_connection_fini(&archive->connection);
     segments_close(&archive->segments);
+    sqlite_reserve_fini(&archive->reserve);
     sqlite_tending_fini(&archive->tending);
     memory_free(archive->headers);
     memory_free(archive->parts);
@@ -282,6 +288,7 @@ static enum status try_open(
         return STATUS_NO_MEMORY;
     }
     archive->base.engine = &sqlite_engine;
+    archive->reserve.fd = -1;
     sqlite_tending_init(&archive->tending);
     enum status status = open_parts(archive, path, options);
     if (status != STATUS_OK) {

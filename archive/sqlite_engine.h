@@ -16,6 +16,7 @@
 #include "archive/segments.h"
 #include "archive/sqlite_connection.h"
 #include "archive/sqlite_journal.h"
+#include "archive/sqlite_reserve.h"
 #include "archive/topic_cache.h"
 
 #define SQLITE_SEGMENTS_SUFFIX "-segments"
@@ -27,6 +28,7 @@ struct sqlite_archive {
     struct sqlite_connection connection;
     struct segments *segments;
     struct sqlite_tending tending;
+    struct sqlite_reserve reserve;
     struct topic_cache pubsub_topics;
     struct topic_cache content_topics;
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/log.h"
 #include "base/memory.h"
 
 enum {
@@ -203,16 +204,10 @@ static bool is_too_large(
     return beyond(extent->segments + extent->index, limits->max_size_bytes) > 0;
 }
 
-enum status sqlite_archive_prune(struct archive *base, const struct archive_prune_limits *limits,
-        size_t max_rows, struct archive_prune_result *result)
+static enum status prune_step(struct sqlite_archive *archive,
+        const struct archive_prune_limits *limits, size_t max_rows,
+        struct archive_prune_result *result)
 {
-    struct sqlite_archive *archive = (struct sqlite_archive *)base;
-    if (archive->target.is_read_only) {
-        return STATUS_READ_ONLY;
-    }
-    if (max_rows == 0) {
-        return STATUS_OK;
-    }
     struct sqlite_step step = {
             .max_rows = max_rows < MAX_ROWS_PER_TRANSACTION ? max_rows : MAX_ROWS_PER_TRANSACTION,
             .least_rows = limits->least_rows,
@@ -231,4 +226,38 @@ enum status sqlite_archive_prune(struct archive *base, const struct archive_prun
     }
     step.least_rows = 0;
     return sqlite_give_back(archive, &step, is_too_large(&extent, limits), &result->has_more);
+}
+
+/* The journal gives back what it took once it is in the index; a failure shows in the next step. */
+static bool make_room(struct sqlite_archive *archive)
+{
+    if (!sqlite_reserve_give_up(&archive->reserve)) {
+        return false;
+    }
+    log_write(LOG_WARN, "archive",
+            "%s: the disk is full: nothing is stored until retention has made room again",
+            archive->name);
+    sqlite3_wal_checkpoint_v2(
+            archive->connection.db, "main", SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
+    return true;
+}
+
+enum status sqlite_archive_prune(struct archive *base, const struct archive_prune_limits *limits,
+        size_t max_rows, struct archive_prune_result *result)
+{
+    struct sqlite_archive *archive = (struct sqlite_archive *)base;
+    if (archive->target.is_read_only) {
+        return STATUS_READ_ONLY;
+    }
+    if (max_rows == 0) {
+        return STATUS_OK;
+    }
+    enum status status = prune_step(archive, limits, max_rows, result);
+    if (status == STATUS_DISK_FULL && make_room(archive)) {
+        size_t before = result->removed;
+        *result = (struct archive_prune_result){0};
+        status = prune_step(archive, limits, max_rows, result);
+        result->removed += before;
+    }
+    return status;
 }

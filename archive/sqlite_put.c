@@ -180,7 +180,10 @@ enum status sqlite_archive_put(struct archive *base, const struct archive_record
         return STATUS_READ_ONLY;
     }
     struct sqlite_batch batch = {0};
-    enum status status = sqlite_reserve_batch(archive, count);
+    enum status status = sqlite_reserve_hold(&archive->reserve);
+    if (status == STATUS_OK) {
+        status = sqlite_reserve_batch(archive, count);
+    }
     if (status == STATUS_OK) {
         status = segments_begin(archive->segments, &batch.segment, &batch.offset);
     }

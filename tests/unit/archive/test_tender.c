@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -435,6 +436,73 @@ static void loses_nothing_when_killed_while_it_tends(void **state)
     }
 }
 
+static void tend_on_full_disk(struct archive_tender *tender)
+{
+    while (archive_tender_due_ns(tender) <= clock_monotonic_ns()) {
+        enum status status = archive_tend(tender);
+        assert_true(status == STATUS_OK || status == STATUS_DISK_FULL);
+    }
+}
+
+/* Fills what is left of a small disk; the archive keeps an eighth of it in reserve. */
+static unsigned fill_disk(struct fixture_archive *fixture, struct archive_tender *tender)
+{
+    unsigned stored = 0;
+    while (put_sized(fixture->archive, stored, BATCH, 3000) == STATUS_OK) {
+        stored += BATCH;
+        tend_on_full_disk(tender);
+    }
+    return stored;
+}
+
+static void make_room_by_retention(struct fixture_archive *fixture, struct archive_tender *tender)
+{
+    struct archive_prune_limits limits = archive_prune_nothing;
+    unsigned stored = fill_disk(fixture, tender);
+    assert_true(stored > 1000);
+    assert_int_equal(put_sized(fixture->archive, stored, BATCH, 3000), STATUS_DISK_FULL);
+    limits.max_count = stored / 2;
+    struct archive_prune_result result = {.has_more = true};
+    size_t removed = 0;
+    while (result.has_more) {
+        assert_int_equal(archive_prune(fixture->archive, &limits, 64, &result), STATUS_OK);
+        removed += result.removed;
+        tend_on_full_disk(tender);
+    }
+    assert_int_equal(removed, stored - stored / 2);
+    assert_int_equal(put_sized(fixture->archive, stored, BATCH, 3000), STATUS_OK);
+    assert_good(fixture, stored / 2 + BATCH);
+}
+
+static void makes_room_on_a_full_disk(bool has_tender)
+{
+    struct fixture_archive fixture = {0};
+    struct archive_tender *tender = NULL;
+    fixture_make_folder(fixture.folder);
+    if (mount("tmpfs", fixture.folder, "tmpfs", 0, "size=24m") != 0) {
+        fixture_remove_folder(fixture.folder);
+        skip(); /* needs the right to mount */
+    }
+    snprintf(fixture.address, sizeof(fixture.address), "sqlite://%s/archive.db", fixture.folder);
+    fixture_reopen(&fixture, &small_segments);
+    if (has_tender) {
+        assert_int_equal(archive_tender_open(&tender, fixture.archive), STATUS_OK);
+    }
+    make_room_by_retention(&fixture, tender);
+    archive_tender_close(&tender);
+    archive_reader_close(&fixture.reader);
+    archive_close(&fixture.archive);
+    assert_int_equal(umount(fixture.folder), 0);
+    fixture_remove_folder(fixture.folder);
+}
+
+static void retention_makes_room_on_a_full_disk(void **state)
+{
+    (void)state;
+    makes_room_on_a_full_disk(false);
+    makes_room_on_a_full_disk(true);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -445,6 +513,7 @@ int main(void)
             cmocka_unit_test(a_file_that_shrinks_under_a_reader_is_no_damage),
             cmocka_unit_test(archive_reader_and_tender_work_at_once),
             cmocka_unit_test(loses_nothing_when_killed_while_it_tends),
+            cmocka_unit_test(retention_makes_room_on_a_full_disk),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
