@@ -314,7 +314,7 @@ static void *ask(void *context)
 
 enum {
     KEPT = 3000,
-    STORED = 30 * 1024 /* enough for the journal to begin anew several times */
+    STORED = 12 * 1024 /* enough for the journal to begin anew several times */
 };
 
 /* What the journal may grow to; its pages are 4 KiB, and it has to begin anew from 8192 on. */
@@ -413,12 +413,12 @@ static unsigned run_and_kill(const char *address, unsigned batches)
 static void loses_nothing_when_killed_while_it_tends(void **state)
 {
     (void)state;
-    for (unsigned round = 0; round < 4; round++) {
+    for (unsigned round = 0; round < 3; round++) {
         struct fixture_archive fixture;
         char address[300];
         fixture_open(&fixture, "sqlite-disk", &small_segments);
         snprintf(address, sizeof(address), "sqlite://%s/killed.db", fixture.folder);
-        unsigned stored = run_and_kill(address, 60 + 37 * round);
+        unsigned stored = run_and_kill(address, 55 + 17 * round);
         struct archive *archive = NULL;
         struct archive_error error;
         struct archive_totals totals;
