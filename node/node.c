@@ -495,6 +495,7 @@ void node_destroy(struct node **node_pointer)
     for (size_t i = 0; i < NODE_LANES_MAX; i++) {
         destroy_lane(&node->lanes[i]);
     }
+    protected_shards_destroy(&node->protected_shards);
     for (size_t i = 0; i < NODE_FILTERS_MAX; i++) {
         subscriptions_destroy(&node->filters[i].subscriptions);
         seen_set_destroy(&node->filters[i].pushed);
