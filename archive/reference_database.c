@@ -3,9 +3,12 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include "archive/record.h"
 #include "archive/sqlite_engine.h"
 #include "base/memory.h"
 #include "codec/waku_message.h"
@@ -20,6 +23,8 @@ struct reference_database {
     sqlite3_stmt *rows;
     uint8_t *buffer; /* of the message made last */
     size_t capacity;
+    char *path;         /* NULL: SQLite sees to it that one moment is read */
+    struct stat before; /* of the file, when it was opened as one that nobody writes */
 };
 
 static bool has_column(struct reference_database *database, const char *name)
@@ -53,6 +58,37 @@ static enum status prepare(struct reference_database *database)
     return sqlite_status_of(&database->connection, result);
 }
 
+static bool is_same_time(struct timespec a, struct timespec b)
+{
+    return a.tv_sec == b.tv_sec && a.tv_nsec == b.tv_nsec;
+}
+
+/* A file without a journal is read without locks; STATUS_BUSY when somebody has written it meanwhile. */
+static enum status check_unchanged(const struct reference_database *database)
+{
+    struct stat now;
+    if (database->path == NULL) {
+        return STATUS_OK;
+    }
+    if (stat(database->path, &now) < 0) {
+        return file_status_of(errno);
+    }
+    struct sqlite_target target;
+    sqlite_foreign_target(&target, database->path, NULL);
+    bool is_same = target.is_immutable && now.st_size == database->before.st_size &&
+                   is_same_time(now.st_mtim, database->before.st_mtim);
+    return is_same ? STATUS_OK : STATUS_BUSY;
+}
+
+static enum status note_file(struct reference_database *database, const char *path)
+{
+    database->path = strdup(path);
+    if (database->path == NULL) {
+        return STATUS_NO_MEMORY;
+    }
+    return stat(path, &database->before) < 0 ? file_status_of(errno) : STATUS_OK;
+}
+
 enum status reference_database_open(struct reference_database **out, const char *path)
 {
     struct sqlite_target target;
@@ -64,7 +100,10 @@ enum status reference_database_open(struct reference_database **out, const char 
         return STATUS_NO_MEMORY;
     }
     sqlite_foreign_target(&target, path, NULL);
-    enum status status = sqlite_connection_init(&database->connection, &target);
+    enum status status = target.is_immutable ? note_file(database, path) : STATUS_OK;
+    if (status == STATUS_OK) {
+        status = sqlite_connection_init(&database->connection, &target);
+    }
     if (status == STATUS_OK) {
         status = check(database);
     }
@@ -88,6 +127,7 @@ void reference_database_close(struct reference_database **pointer)
     sqlite3_finalize(database->rows);
     sqlite_connection_fini(&database->connection);
     memory_free(database->buffer);
+    free(database->path);
     memory_free(database);
     *pointer = NULL;
 }
@@ -134,6 +174,9 @@ static enum status make_row(struct reference_database *database, struct referenc
     if (status != STATUS_OK) {
         return status;
     }
+    if (record_check(record) != STATUS_OK) {
+        return STATUS_BAD_FIELD;
+    }
     record->content_topic = view.content_topic;
     struct message_hash_input input = {.pubsub_topic = record->pubsub_topic,
             .payload = view.payload,
@@ -152,5 +195,10 @@ enum status reference_database_next(
 {
     int result = sqlite3_step(database->rows);
     *has_row = result == SQLITE_ROW;
-    return *has_row ? make_row(database, row) : sqlite_status_of(&database->connection, result);
+    if (*has_row) {
+        return make_row(database, row);
+    }
+    /* Also instead of the damage that half of a foreign write looks like. */
+    enum status changed = check_unchanged(database);
+    return changed != STATUS_OK ? changed : sqlite_status_of(&database->connection, result);
 }

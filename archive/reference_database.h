@@ -30,7 +30,8 @@ struct reference_row {
 
 /*
  * The next message, oldest first; *has_row false behind the last. STATUS_BAD_FIELD: this row is no
- * message (no topic); the call after it goes on.
+ * message (no topic, or too large); the call after it goes on. STATUS_BUSY at the end: somebody wrote
+ * the database meanwhile, so what was read may be no moment of it; it is to be read again.
  */
 MUST_USE enum status reference_database_next(
         struct reference_database *database, struct reference_row *row, bool *has_row);

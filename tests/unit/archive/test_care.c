@@ -17,6 +17,7 @@
 
 #include "archive/backup.h"
 #include "archive/import.h"
+#include "archive/reference_database.h"
 #include "archive/segments.h"
 #include "archive/verify.h"
 #include "base/hex.h"
@@ -595,6 +596,30 @@ static void imports_what_still_stands_in_the_journal_of_the_reference(void **sta
     sqlite3_close(db);
 }
 
+static void says_so_when_the_reference_wrote_its_database_meanwhile(void **state)
+{
+    (void)state;
+    json_t *vectors = load_vectors();
+    make_reference(place.path, vectors);
+    for (unsigned pass = 0; pass < 2; pass++) {
+        struct reference_database *database = NULL;
+        struct reference_row row;
+        bool has_row = true;
+        enum status status = STATUS_OK;
+        assert_int_equal(reference_database_open(&database, place.path), STATUS_OK);
+        for (unsigned i = 0; has_row; i++) {
+            status = reference_database_next(database, &row, &has_row);
+            if (pass == 1 && i == 0) {
+                run_sql(place.path,
+                        "INSERT INTO Message VALUES (x'00', x'61', x'62', x'63', 0, 5, NULL)");
+            }
+        }
+        assert_int_equal(status, pass == 0 ? STATUS_OK : STATUS_BUSY);
+        reference_database_close(&database);
+    }
+    json_decref(vectors);
+}
+
 static void a_database_of_the_reference_is_named_and_left_alone(void **state)
 {
     (void)state;
@@ -743,6 +768,7 @@ int main(void)
             CASE(imports_the_messages_of_the_reference_under_the_hashes_of_the_vectors),
             CASE(stores_a_message_whose_hash_the_reference_drew_at_random_under_the_right_one),
             CASE(imports_what_still_stands_in_the_journal_of_the_reference),
+            CASE(says_so_when_the_reference_wrote_its_database_meanwhile),
             CASE(a_database_of_the_reference_is_named_and_left_alone),
             CASE(opens_the_archive_beside_it_and_imports_once),
             CASE(imports_another_archive_but_for_what_is_damaged),
