@@ -96,7 +96,7 @@ static enum status load_file(
     if (error.position.line > 0) {
         fail_at(&reading, error.position, status, error.text);
     } else {
-        config_report(reporter, CONFIG_ERROR, "%s: %s", path, error.text);
+        config_report(reporter, CONFIG_ERROR, "--config-file=%s: %s", path, error.text);
     }
     return status;
 }

@@ -47,6 +47,12 @@ static bool parse_address(struct sockaddr_storage *out, const char *text, uint16
     return false;
 }
 
+bool http_server_takes_address(const char *text)
+{
+    struct sockaddr_storage address;
+    return parse_address(&address, text, 0);
+}
+
 static enum status start_daemon(
         struct http_server *server, const struct http_server_options *options)
 {

@@ -49,6 +49,9 @@ struct http_route {
     http_handler *handler;
 };
 
+/* Whether it is an IPv4 or IPv6 address. */
+bool http_server_takes_address(const char *text);
+
 /* STATUS_BAD_ADDRESS, STATUS_SYSTEM: the port cannot be bound (errno says why). */
 MUST_USE enum status http_server_create(
         struct http_server **out, const struct http_server_options *options);

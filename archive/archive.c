@@ -39,6 +39,13 @@ static enum status open_engine(struct archive **out, const char *address,
     return STATUS_BAD_ARGUMENT;
 }
 
+bool archive_takes_address(const char *address)
+{
+    size_t length = sizeof(sqlite_scheme) - 1;
+    return strcmp(address, "memory") == 0 ||
+           (strncmp(address, sqlite_scheme, length) == 0 && address[length] != '\0');
+}
+
 enum status archive_open(struct archive **out, const char *address,
         const struct archive_options *options, struct archive_error *error)
 {

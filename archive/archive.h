@@ -53,6 +53,8 @@ struct archive_error {
  */
 MUST_USE enum status archive_open(struct archive **out, const char *address,
         const struct archive_options *options, struct archive_error *error);
+/* Whether archive_open knows an engine for it. */
+bool archive_takes_address(const char *address);
 void archive_close(struct archive **archive);
 
 /* "memory" or "sqlite". Any thread. */

@@ -77,8 +77,8 @@ static enum status open_server(
     enum status status = http_server_create(&server->server, &http);
     if (status != STATUS_OK) {
         snprintf(error->text, sizeof(error->text),
-                "metrics server: cannot listen on %.100s port %u: %s", http.address, http.port,
-                status == STATUS_SYSTEM ? strerror(errno) : status_text(status));
+                "--metrics-server-port: cannot listen on %.100s port %u: %s", http.address,
+                http.port, status == STATUS_SYSTEM ? strerror(errno) : status_text(status));
     }
     return status;
 }

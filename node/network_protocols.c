@@ -2,11 +2,14 @@
 
 /* What the network serves and asks, by protocol, and what the peer manager learns by it. */
 
+#include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/memory.h"
+#include "net/peer_manager/peer_file.h"
 #include "net/protocols/echo.h"
 #include "net/protocols/identify.h"
 #include "net/protocols/lightpush.h"
@@ -275,12 +278,16 @@ static enum status make_peer_manager(
             .connections_max = settings->limits.connections_max,
             .store_capacity = settings->peer_store_capacity,
             .file = settings->peer_file};
+    if (settings->peer_file != NULL && peer_file_check(settings->peer_file) != STATUS_OK) {
+        snprintf(error->text, sizeof(error->text), "--peer-store-file=%.300s: %s",
+                settings->peer_file, strerror(errno));
+        return STATUS_SYSTEM;
+    }
     memcpy(network->static_nodes, settings->static_nodes, sizeof(network->static_nodes));
     network->static_node_count = settings->static_node_count;
     enum status status = peer_manager_create(&network->peer_manager, &options);
     return node_explain(error, status,
-            status == STATUS_BAD_ARGUMENT ? "--relay-service-ratio is not RELAY:SERVICE"
-                                          : "peer manager");
+            status == STATUS_BAD_ARGUMENT ? "--relay-service-ratio" : "peer manager");
 }
 
 enum status network_make_protocols(struct network *network, const struct network_settings *settings,

@@ -63,7 +63,12 @@ static enum status read_identity(
                                    : settings_refuse_status(error, "nodekey", "...", status);
     }
     if (path[0] != '\0') {
+        errno = 0;
         status = load_or_make_key(&out->identity, path);
+        if (status == STATUS_SYSTEM && errno != 0) {
+            (void)settings_refuse(error, "key-file", path, strerror(errno));
+            return status;
+        }
         return status == STATUS_OK ? STATUS_OK
                                    : settings_refuse_status(error, "key-file", path, status);
     }
@@ -317,6 +322,10 @@ enum status network_settings_check(const struct options *options, struct node_er
     enum status status = STATUS_NO_MEMORY;
     if (settings != NULL) {
         status = read_all_but_identity(settings, options, error);
+    }
+    if (status == STATUS_OK && options_text(options, "nodekey")[0] != '\0') {
+        status = read_identity(settings, options, error);
+        identity_destroy(&settings->identity);
     }
     memory_free(settings);
     return status;

@@ -53,6 +53,21 @@ static enum status add_listener(struct network_settings *out, struct multiaddr_e
     return status;
 }
 
+static enum status read_certificate(
+        struct network_settings *out, const struct options *options, struct node_error *error)
+{
+    static const char *const names[] = {"websocket-secure-cert-path", "websocket-secure-key-path"};
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        if (options_text(options, names[i])[0] == '\0') {
+            return settings_refuse(
+                    error, names[i], "", "is needed with --websocket-secure-support");
+        }
+    }
+    out->certificate_file = options_text(options, names[0]);
+    out->certificate_key_file = options_text(options, names[1]);
+    return STATUS_OK;
+}
+
 static enum status read_listeners(
         struct network_settings *out, const struct options *options, struct node_error *error)
 {
@@ -69,10 +84,10 @@ static enum status read_listeners(
     endpoint.is_websocket = true;
     endpoint.is_secure = is_secure;
     if (is_secure) {
-        out->certificate_file = options_text(options, "websocket-secure-cert-path");
-        out->certificate_key_file = options_text(options, "websocket-secure-key-path");
+        status = read_certificate(out, options, error);
     }
-    return add_listener(out, &endpoint, "websocket-port", options, error);
+    return status != STATUS_OK ? status
+                               : add_listener(out, &endpoint, "websocket-port", options, error);
 }
 
 static bool is_nat_without_mapping(const char *nat)

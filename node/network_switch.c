@@ -2,7 +2,10 @@
 
 /* The network's io loops, its switch, where it listens and what others are told to dial. */
 
+#include <errno.h>
+#include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "node/network_private.h"
 #include "node/node.h"
@@ -40,13 +43,35 @@ static enum status make_tls(struct network *network, const struct network_settin
             &network->tls, network->certificate_file, network->certificate_key_file);
 }
 
+static enum status explain_tls(
+        struct node_error *error, enum status status, const struct network_settings *settings)
+{
+    if (status != STATUS_BAD_KEY) {
+        return node_explain(error, status, "--websocket-secure-support");
+    }
+    const char *const files[2][2] = {
+            {"cert", settings->certificate_file}, {"key", settings->certificate_key_file}};
+    for (size_t i = 0; i < 2; i++) {
+        if (access(files[i][1], R_OK) != 0) {
+            snprintf(error->text, sizeof(error->text), "--websocket-secure-%s-path=%.300s: %s",
+                    files[i][0], files[i][1], strerror(errno));
+            return status;
+        }
+    }
+    snprintf(error->text, sizeof(error->text),
+            "--websocket-secure-cert-path=%.200s, --websocket-secure-key-path=%.200s: are not a "
+            "certificate and its key in PEM",
+            settings->certificate_file, settings->certificate_key_file);
+    return status;
+}
+
 enum status network_make_switch(
         struct network *network, const struct network_settings *settings, struct node_error *error)
 {
     struct io_loop *loops[NETWORK_IO_THREADS_MAX];
     enum status status = make_loops(network, settings->io_threads);
     if (status == STATUS_OK) {
-        status = node_explain(error, make_tls(network, settings), "websocket-secure");
+        status = explain_tls(error, make_tls(network, settings), settings);
     }
     if (status != STATUS_OK) {
         return node_explain(error, status, "io loop");
@@ -60,14 +85,26 @@ enum status network_make_switch(
     return node_explain(error, switch_create(&network->net_switch, &options), "switch");
 }
 
+/* The first address is TCP's, the second WebSocket's. */
+static enum status explain_listen(struct node_error *error, enum status status,
+        const struct multiaddr *address, bool is_websocket)
+{
+    char text[MULTIADDR_TEXT_SIZE];
+    bool has_reason = errno != 0 && (status == STATUS_BUSY || status == STATUS_SYSTEM);
+    snprintf(error->text, sizeof(error->text), "--%s: cannot listen on %.200s: %s",
+            is_websocket ? "websocket-port" : "tcp-port", multiaddr_print(text, address),
+            has_reason ? strerror(errno) : status_text(status));
+    return status;
+}
+
 enum status network_listen(
         struct network *network, const struct network_settings *settings, struct node_error *error)
 {
     for (size_t i = 0; i < settings->listen_count; i++) {
-        char text[MULTIADDR_TEXT_SIZE];
+        errno = 0;
         enum status status = switch_listen(network->net_switch, &settings->listen[i]);
         if (status != STATUS_OK) {
-            return node_explain(error, status, multiaddr_print(text, &settings->listen[i]));
+            return explain_listen(error, status, &settings->listen[i], i > 0);
         }
     }
     return STATUS_OK;

@@ -21,6 +21,14 @@ enum status node_explain(struct node_error *error, enum status status, const cha
     return status;
 }
 
+const char *node_archive_option(const struct options *options)
+{
+    const char *store = options_text(options, "store-message-db-url");
+    bool is_store =
+            options_flag(options, "store") && strcmp(options_text(options, "archive"), store) == 0;
+    return is_store ? "store-message-db-url" : "archive";
+}
+
 static enum status open_archive(
         struct node *node, const struct options *options, struct node_error *error)
 {
@@ -45,7 +53,8 @@ static enum status open_archive(
                 ARCHIVE_IMPORTED_SUFFIX);
     }
     if (status != STATUS_OK) {
-        snprintf(error->text, sizeof(error->text), "%s", archive_error.text);
+        snprintf(error->text, sizeof(error->text), "--%s: %s", node_archive_option(options),
+                archive_error.text);
     }
     return status;
 }
@@ -69,7 +78,7 @@ static enum status open_spill(
     struct spill_options spill_options = {.path = path, .limit_bytes = limit};
     enum status status = spill_open(&node->spill, &spill_options);
     if (status != STATUS_OK) {
-        snprintf(error->text, sizeof(error->text), "spill file %.500s: %s", path,
+        snprintf(error->text, sizeof(error->text), "--archive-spill: spill file %.500s: %s", path,
                 status_text(status));
     }
     return status;

@@ -147,6 +147,8 @@ struct node {
 };
 
 /* node/settings.c */
+/* The option that the archive's address is from. */
+const char *node_archive_option(const struct options *options);
 MUST_USE enum status node_settings_read(
         struct node_settings *out, const struct options *options, struct node_error *error);
 
@@ -171,5 +173,6 @@ void node_quiesce_sync(struct node *node);
 void node_destroy_sync(struct node *node);
 
 /* node/threads.c: creates (does not start) a worker for every role of the node. */
+MUST_USE enum status node_check_pin(const struct options *options, struct node_error *error);
 MUST_USE enum status node_make_threads(
         struct node *node, const struct options *options, struct node_error *error);

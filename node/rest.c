@@ -60,8 +60,9 @@ static enum status open_server(
     }
     enum status status = http_server_create(&rest->server, &server);
     if (status == STATUS_SYSTEM) {
-        snprintf(error->text, sizeof(error->text), "REST: cannot listen on %.100s port %u: %s",
-                server.address, server.port, strerror(errno));
+        snprintf(error->text, sizeof(error->text),
+                "--rest-port: cannot listen on %.100s port %u: %s", server.address, server.port,
+                strerror(errno));
     } else if (status == STATUS_LIMIT_REACHED) {
         return explain(error, status, "--rest-allow-origin");
     }

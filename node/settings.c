@@ -8,7 +8,6 @@
 #include "base/clock.h"
 #include "hash/seen_set.h"
 #include "node/mesh_settings.h"
-#include "node/network_settings.h"
 #include "node/node_private.h"
 
 enum {
@@ -135,16 +134,6 @@ enum status node_settings_read(
     }
     if (status == STATUS_OK) {
         status = read_ring(&out->sync_ring, options, "sync-ring", error);
-    }
-    return status;
-}
-
-enum status node_check_options(const struct options *options, struct node_error *error)
-{
-    struct node_settings settings;
-    enum status status = node_settings_read(&settings, options, error);
-    if (status == STATUS_OK && options_flag(options, "network")) {
-        status = network_settings_check(options, error);
     }
     return status;
 }

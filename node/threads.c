@@ -131,6 +131,23 @@ static enum status make_thread(struct node *node, enum node_role role, size_t in
     return status;
 }
 
+/* How many threads a role has does not matter to whether --pin can be read. */
+enum status node_check_pin(const struct options *options, struct node_error *error)
+{
+    struct pin_role roles[NODE_ROLES];
+    struct pin_plan plan;
+    struct pin_error pin_error;
+    for (size_t i = 0; i < NODE_ROLES; i++) {
+        roles[i] = (struct pin_role){.name = role_rows[i].name, .thread_count = 1};
+    }
+    enum status status =
+            pin_plan_make(&plan, options_text(options, "pin"), roles, NODE_ROLES, &pin_error);
+    if (status != STATUS_OK) {
+        snprintf(error->text, sizeof(error->text), "%s", pin_error.text);
+    }
+    return status;
+}
+
 static enum status plan_pins(
         struct node *node, const struct options *options, struct node_error *error)
 {

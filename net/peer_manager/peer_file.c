@@ -3,8 +3,10 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <libgen.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum {
@@ -52,6 +54,22 @@ static enum status write_all(int descriptor, const char *text, size_t length)
         length -= (size_t)n;
     }
     return fsync(descriptor) == 0 ? STATUS_OK : STATUS_SYSTEM;
+}
+
+enum status peer_file_check(const char *path)
+{
+    char copy[PATH_CAPACITY];
+    struct stat facts;
+    int needed = snprintf(copy, sizeof(copy), "%s", path);
+    if (needed < 0 || (size_t)needed >= sizeof(copy)) {
+        errno = ENAMETOOLONG;
+        return STATUS_SYSTEM;
+    }
+    if (stat(path, &facts) == 0 && S_ISDIR(facts.st_mode)) {
+        errno = EISDIR;
+        return STATUS_SYSTEM;
+    }
+    return access(dirname(copy), W_OK | X_OK) == 0 ? STATUS_OK : STATUS_SYSTEM;
 }
 
 enum status peer_file_write(const char *path, const char *text, size_t length)

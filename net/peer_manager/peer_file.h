@@ -22,5 +22,8 @@ enum {
 MUST_USE enum status peer_file_read(const char *path,
         void (*found)(void *context, const struct multiaddr *address), void *context);
 
+/* Whether it could be written, as far as can be seen without writing; STATUS_SYSTEM, errno says why. */
+MUST_USE enum status peer_file_check(const char *path);
+
 /* The file appears whole or stays as it was. */
 MUST_USE enum status peer_file_write(const char *path, const char *text, size_t length);

@@ -80,7 +80,10 @@ void switch_set_gatekeeper(
 const char *BORROWED switch_protocol_at(const struct net_switch *net_switch, size_t i);
 const struct identity *BORROWED switch_identity(const struct net_switch *net_switch);
 
-/* Thread: before the loops run, or the control thread. */
+/*
+ * STATUS_BUSY: the port is taken; STATUS_SYSTEM: errno says why.
+ * Thread: before the loops run, or the control thread.
+ */
 MUST_USE enum status switch_listen(struct net_switch *net_switch, const struct multiaddr *address);
 
 /* What is listened on, with the ports chosen and without /p2p; NULL behind the last. */

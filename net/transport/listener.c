@@ -178,10 +178,10 @@ enum status listener_create(struct listener **out, const struct listener_options
     listener->endpoint = *options->endpoint;
     listener->descriptor = open_descriptor(&address);
     if (listener->descriptor < 0) {
-        status = errno == EADDRINUSE ? STATUS_BUSY : STATUS_SYSTEM;
-        log_write(LOG_ERROR, "listener", "cannot listen on port %u: %s",
-                (unsigned)options->endpoint->port, strerror(errno));
+        int why = errno;
+        status = why == EADDRINUSE ? STATUS_BUSY : STATUS_SYSTEM;
         memory_free(listener);
+        errno = why;
         return status;
     }
     read_bound_address(listener);

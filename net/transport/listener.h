@@ -37,6 +37,7 @@ struct listener_options {
     void *context;
 };
 
+/* STATUS_BUSY: the port is taken; STATUS_SYSTEM: errno says why. */
 MUST_USE enum status listener_create(struct listener **out, const struct listener_options *options);
 void listener_destroy(struct listener **listener);
 

@@ -15,6 +15,11 @@
 #include "tools/sluice/commands.h"
 #include "tools/sluice/service_manager.h"
 
+enum {
+    EXIT_FAILED = 1, /* of the world */
+    EXIT_USAGE = 2   /* of the configuration */
+};
+
 static const char usage[] = "sluice [run] [OPTIONS]";
 
 static void print_addresses(const struct network *network)
@@ -38,10 +43,10 @@ static void print_servers(const struct node *node, const struct options *options
     fflush(stdout);
 }
 
-static int complain(const struct node_error *error)
+static int complain(const struct node_error *error, enum status status)
 {
     fprintf(stderr, "sluice: %s\n", error->text);
-    return 1;
+    return status == STATUS_BAD_ARGUMENT ? EXIT_USAGE : EXIT_FAILED;
 }
 
 /* SIGHUP: what was replaced behind our back is opened anew; connections stay. */
@@ -72,10 +77,11 @@ static int run_node(const struct options *options)
     /* Before the threads start, which inherit it. */
     pthread_sigmask(SIG_BLOCK, &signals, NULL);
     signal(SIGPIPE, SIG_IGN);
-    if (node_create(&node, options, &hooks, &error) != STATUS_OK) {
-        return complain(&error);
+    enum status status = node_create(&node, options, &hooks, &error);
+    if (status != STATUS_OK) {
+        return complain(&error, status);
     }
-    enum status status = node_start(node, &error);
+    status = node_start(node, &error);
     if (status == STATUS_OK) {
         print_addresses(node_network(node));
         print_servers(node, options);
@@ -87,7 +93,7 @@ static int run_node(const struct options *options)
         node_stop(node);
     }
     node_destroy(&node);
-    return status == STATUS_OK ? 0 : complain(&error);
+    return status == STATUS_OK ? 0 : complain(&error, status);
 }
 
 int command_run(int argc, char **argv)
@@ -98,7 +104,13 @@ int command_run(int argc, char **argv)
     if (!node_options_load(&loaded, usage, NULL, argv, &exit_status)) {
         return exit_status;
     }
-    if (program_log_start(loaded.options)) {
+    /* Before there is a log, so that it is the only line. */
+    struct node_error error = {.text = ""};
+    enum status status = node_check_options(loaded.options, &error);
+    if (status != STATUS_OK) {
+        (void)complain(&error, status);
+        exit_status = EXIT_USAGE;
+    } else if (program_log_start(loaded.options)) {
         node_options_log_notes(&loaded);
         exit_status = run_node(loaded.options);
         program_log_stop();
