@@ -11,7 +11,7 @@ RUN apt-get update && apt-get install -y --no-install-recommends \
 COPY . /source
 RUN cmake -S /source -B /build -G Ninja -DCMAKE_BUILD_TYPE=Release -DCMAKE_INSTALL_PREFIX=/usr \
         -DCMAKE_INSTALL_SYSCONFDIR=/etc \
-    && cmake --build /build --target sluice flood sluice_shared sluice_static manual_page \
+    && cmake --build /build --target installed \
     && DESTDIR=/image cmake --install /build
 
 FROM debian:12-slim

@@ -15,6 +15,8 @@ add_custom_command(OUTPUT ${out}/sluice.1
   COMMAND sluice man > ${out}/sluice.1
   DEPENDS sluice VERBATIM)
 add_custom_target(manual_page ALL DEPENDS ${out}/sluice.1)
+# All that is installed, without what only the tests need.
+add_custom_target(installed DEPENDS sluice flood sluice_shared sluice_static manual_page)
 
 install(TARGETS sluice flood RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 install(TARGETS sluice_shared LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
