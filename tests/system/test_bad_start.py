@@ -80,7 +80,7 @@ class WrongValues(Case):
                 self.assertRegex(result.err, f"{option}|{name}")
 
     def test_what_contradicts(self):
-        for arguments in (["--store=true", "--archive=none"], ["--store-sync=true", "--archive=none"],
+        for arguments in (["--store=true", "--archive=none"],
                           ["--mesh-degree=6", "--mesh-degree-low=7"],
                           ["--peer-store-capacity=10", "--max-connections=20"],
                           ["--ports-shift=65535", "--rest=true", "--tcp-port=0"],
