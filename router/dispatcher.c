@@ -226,6 +226,17 @@ static void wake_spill_when_needed(struct dispatcher *dispatcher)
     }
 }
 
+bool dispatcher_is_archive_full(struct dispatcher *dispatcher, size_t count)
+{
+    if (dispatcher->spill == NULL || dispatcher->archive == NULL ||
+            spmc_ring_depth_estimate(dispatcher->archive) + count <
+                    spmc_ring_capacity(dispatcher->archive)) {
+        return false;
+    }
+    parking_wake(dispatcher->spill);
+    return true;
+}
+
 void dispatcher_flush(struct dispatcher *dispatcher)
 {
     if (!dispatcher->has_pushed) {

@@ -89,6 +89,12 @@ void dispatcher_init(struct dispatcher *dispatcher);
 
 void dispatcher_publish(struct dispatcher *dispatcher, struct envelope *CONSUMED envelope);
 
+/*
+ * Whether the archive might have no room for count messages more, though a spill thread is there to make
+ * some: who publishes can leave it the processor for a moment. Wakes it.
+ */
+bool dispatcher_is_archive_full(struct dispatcher *dispatcher, size_t count);
+
 /* Wakes the stages that have got something since the last flush. Once a turn. */
 void dispatcher_flush(struct dispatcher *dispatcher);
 

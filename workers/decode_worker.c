@@ -1,13 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 #include "workers/decode_worker.h"
 
+#include <time.h>
+
 #include "base/clock.h"
 
 enum {
     BATCH_PARTS = 32, /* parts a turn at most: what is pushed is seen after that many */
     BATCH_BYTES =
             512 * 1024, /* and after that many bytes, so that large messages are not held up */
-    EXPIRY_PERIOD_NS = 100 * NANOSECONDS_PER_MILLISECOND
+    EXPIRY_PERIOD_NS = 100 * NANOSECONDS_PER_MILLISECOND,
+    WAIT_NS = 200 * 1000,
+    PATIENCE_MAX = 1000 /* turns of WAIT_NS */
 };
 
 /* Messages of this turn that wait to be hashed beside each other. */
@@ -147,11 +151,31 @@ static void hear_before_part(struct decode_worker *worker)
     }
 }
 
+/*
+ * A lane that is faster than spill thread and archive thread, or takes the processor from them, waits a
+ * moment before a message would be lost to the archive. Each turn that finds room earns one such wait,
+ * so a lane is slowed down, and an archive that is stuck holds up nothing for longer than PATIENCE_MAX.
+ */
+static void wait_for_archive(struct decode_worker *worker)
+{
+    if (!dispatcher_is_archive_full(worker->dispatcher, BATCH_PARTS)) {
+        worker->patience += worker->patience < PATIENCE_MAX;
+    } else if (worker->patience > 0) {
+        struct timespec moment = {.tv_nsec = WAIT_NS};
+        worker->patience--;
+        metrics_add(METRIC_ARCHIVE_WAITS, 1);
+        (void)nanosleep(&moment, NULL);
+    }
+}
+
 /* Takes a batch of parts; what came of them is in *count. */
 static void take_parts(struct decode_worker *worker, struct turn_count *count)
 {
     struct waiting waiting;
     waiting.count = 0;
+    if (!inbox_is_empty(worker->inbox)) {
+        wait_for_archive(worker);
+    }
     while (count->taken < BATCH_PARTS && count->bytes < BATCH_BYTES) {
         struct frame_part *part = frame_part_of(inbox_try_pop(worker->inbox));
         if (part == NULL) {

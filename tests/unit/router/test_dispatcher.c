@@ -373,6 +373,22 @@ static void wakes_the_spill_thread_once_the_ring_is_more_than_half_full(void **s
     assert_true(was_woken(&spill, ticket));
 }
 
+static void tells_when_the_archive_may_have_no_room_though_there_is_a_spill_thread(void **state)
+{
+    struct parking spill;
+    (void)state;
+    parking_init(&spill);
+    for (unsigned i = 0; i < USABLE - 1; i++) {
+        dispatcher_publish(&dispatcher, message(i));
+    }
+    assert_false(dispatcher_is_archive_full(&dispatcher, 2)); /* nobody will make room */
+    dispatcher.spill = &spill;
+    assert_false(dispatcher_is_archive_full(&dispatcher, 1));
+    uint32_t ticket = parking_prepare(&spill);
+    assert_true(dispatcher_is_archive_full(&dispatcher, 2));
+    assert_true(was_woken(&spill, ticket));
+}
+
 static void wakes_the_stages_once_a_flush_and_not_without_news(void **state)
 {
     (void)state;
@@ -405,6 +421,7 @@ int main(void)
             CASE(counts_what_it_refuses_or_drops_as_finished),
             CASE(works_without_the_stages_that_are_switched_off),
             CASE(wakes_the_spill_thread_once_the_ring_is_more_than_half_full),
+            CASE(tells_when_the_archive_may_have_no_room_though_there_is_a_spill_thread),
             CASE(wakes_the_stages_once_a_flush_and_not_without_news),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -271,6 +271,43 @@ static void wakes_who_waits_for_progress(void **state)
     assert_out("one");
 }
 
+/* Each turn that finds room in the archive's ring earns one wait for it, and no more. */
+static void waits_for_the_archive_as_often_as_it_found_room(void **state)
+{
+    enum {
+        RING = 64,
+        TURNS = 100
+    };
+    struct parking spill;
+    struct stage_load archive_load = {.lane_count = 1};
+    struct envelope *envelope;
+    uint64_t found = 0;
+    (void)state;
+    make(true);
+    parking_init(&spill);
+    assert_int_equal(spmc_ring_create(&dispatcher.archive, RING, NULL), STATUS_OK);
+    dispatcher.archive_load = &archive_load;
+    dispatcher.slot_archive = progress_add_slot(&progress, progress_add_stage(&progress));
+    dispatcher.spill = &spill;
+    for (int i = 0; i < TURNS; i++) {
+        char payload[16];
+        snprintf(payload, sizeof(payload), "%d", i);
+        found += !dispatcher_is_archive_full(&dispatcher, 32);
+        post(payload, NULL);
+        assert_int_equal(role.turn(&worker), 1);
+        envelope_unref(spmc_ring_try_pop(dispatcher.event));
+    }
+    assert_true(found > 0 && found < TURNS / 2);
+    assert_int_equal(metrics_sum(metrics, METRIC_ARCHIVE_WAITS), found);
+    /* Nobody made room: what did not fit is lost, and counted. */
+    assert_int_equal(metrics_sum(metrics, (enum metric)LEDGER_ARCHIVE_ARCHIVE_UNAVAILABLE),
+            TURNS - RING + 1);
+    while ((envelope = spmc_ring_try_pop(dispatcher.archive)) != NULL) {
+        envelope_unref(envelope);
+    }
+    spmc_ring_destroy(&dispatcher.archive);
+}
+
 #define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -286,6 +323,7 @@ int main(void)
             CASE(recognises_a_copy_in_any_place_of_a_turn),
             CASE(hashes_many_messages_of_a_turn_in_order),
             CASE(wakes_who_waits_for_progress),
+            CASE(waits_for_the_archive_as_often_as_it_found_room),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
