@@ -4,6 +4,7 @@
 #include <assert.h>
 #include <endian.h>
 #include <fcntl.h>
+#include <stdatomic.h>
 #include <string.h>
 #include <sys/uio.h>
 
@@ -31,7 +32,8 @@ struct spill {
     uint64_t punched; /* before it the disk space is given back */
     size_t count;     /* of waiting records */
     int fd;
-    bool can_punch;
+    atomic_bool can_punch;
+    bool is_head_written; /* the last one */
 
     uint8_t *buffer; /* what peek has read, from head on */
     size_t buffer_capacity;
@@ -204,7 +206,7 @@ enum status spill_open(struct spill **out, const struct spill_options *options)
     }
     spill->files = options->files != NULL ? options->files : &file_ops_of_system;
     spill->limit_bytes = options->limit_bytes;
-    spill->can_punch = true;
+    atomic_init(&spill->can_punch, true);
     enum status status = set_up(spill, options->path);
     if (status != STATUS_OK) {
         spill_close(&spill);
@@ -232,7 +234,8 @@ void spill_close(struct spill **spill_to_close)
 /* Where disk space cannot be given back in part, the discarded records count as well. */
 static uint64_t bytes_in_use(const struct spill *spill)
 {
-    return spill->tail - (spill->can_punch ? spill->head : FILE_HEADER_BYTES);
+    bool can_punch = atomic_load_explicit(&spill->can_punch, memory_order_relaxed);
+    return spill->tail - (can_punch ? spill->head : FILE_HEADER_BYTES);
 }
 
 enum status spill_push(struct spill *spill, const struct archive_record *record)
@@ -307,19 +310,6 @@ static void empty(struct spill *spill)
     (void)error;
 }
 
-static void punch(struct spill *spill)
-{
-    /* Synced, since after a power cut an older head would stand before a hole. */
-    if (!spill->can_punch || spill->head - spill->punched < PUNCH_BYTES ||
-            spill_sync(spill) != STATUS_OK) {
-        return;
-    }
-    int error = spill->files->punch(
-            spill->fd, (off_t)spill->punched, (off_t)(spill->head - spill->punched));
-    spill->can_punch = error >= 0;
-    spill->punched = spill->head;
-}
-
 void spill_discard(struct spill *spill, size_t count)
 {
     assert(count <= spill->peeked);
@@ -333,8 +323,31 @@ void spill_discard(struct spill *spill, size_t count)
     spill->head = spill->ends[count - 1];
     spill->count -= count;
     spill->peeked = 0;
-    if (write_header(spill) == STATUS_OK) {
-        punch(spill);
+    /* Without a header an older head stays: what it leads to must not become a hole. */
+    spill->is_head_written = write_header(spill) == STATUS_OK;
+}
+
+bool spill_take_hole(struct spill *spill, struct spill_hole *out)
+{
+    if (!atomic_load_explicit(&spill->can_punch, memory_order_relaxed) || !spill->is_head_written ||
+            spill->head - spill->punched < PUNCH_BYTES) {
+        return false;
+    }
+    *out = (struct spill_hole){.from = spill->punched, .to = spill->head};
+    spill->punched = spill->head;
+    return true;
+}
+
+void spill_punch(struct spill *spill, const struct spill_hole *hole)
+{
+    /* Synced, since after a power cut an older head would stand before a hole. */
+    if (spill_sync(spill) != STATUS_OK) {
+        return;
+    }
+    int error = spill->files->punch(spill->fd, (off_t)hole->from, (off_t)(hole->to - hole->from));
+    if (error < 0) {
+        /* relaxed, as where it is read: a push that comes a little later counts by it */
+        atomic_store_explicit(&spill->can_punch, false, memory_order_relaxed);
     }
 }
 

@@ -13,7 +13,8 @@
  * by its hash.
  *
  * Ownership:  records and their bytes are copied to the file; what peek shows is the spill's.
- * Thread:     one at a time (callers lock), except sync. What peek shows may be read without the lock.
+ * Thread:     one at a time (callers lock), except sync and punch. What peek shows may be read without
+ *             the lock.
  */
 
 #include <stdbool.h>
@@ -51,13 +52,25 @@ uint64_t spill_bytes(const struct spill *spill);
 
 /*
  * The first records, up to capacity and to about max_bytes, at least one if there is any; good until
- * the next peek, discard, abandon or close, whatever is pushed meanwhile. STATUS_DAMAGED when the first one cannot be read: only spill_abandon helps.
+ * the next peek, discard, abandon or close, whatever is pushed meanwhile. STATUS_DAMAGED when the first
+ * one cannot be read: only spill_abandon helps.
  */
 MUST_USE enum status spill_peek(struct spill *spill, struct archive_record records[],
         size_t capacity, size_t max_bytes, size_t *count);
 
 /* The first count records, all of which the last peek has shown, are done with. */
 void spill_discard(struct spill *spill, size_t count);
+
+/*
+ * Disk space of discarded records that is worth giving back; false: there is none. Then punch gives it
+ * back, which waits for the disk: without the lock, before the next discard or abandon, while others push.
+ */
+struct spill_hole {
+    uint64_t from; /* offsets in the file */
+    uint64_t to;
+};
+MUST_USE bool spill_take_hole(struct spill *spill, struct spill_hole *out);
+void spill_punch(struct spill *spill, const struct spill_hole *hole);
 
 /* Empties the file; returns how many records are lost. */
 size_t spill_abandon(struct spill *spill);

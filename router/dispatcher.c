@@ -228,12 +228,13 @@ static void wake_spill_when_needed(struct dispatcher *dispatcher)
 
 bool dispatcher_is_archive_full(struct dispatcher *dispatcher, size_t count)
 {
-    if (dispatcher->spill == NULL || dispatcher->archive == NULL ||
-            spmc_ring_depth_estimate(dispatcher->archive) + count <
-                    spmc_ring_capacity(dispatcher->archive)) {
+    if (dispatcher->archive == NULL || spmc_ring_depth_estimate(dispatcher->archive) + count <
+                                               spmc_ring_capacity(dispatcher->archive)) {
         return false;
     }
-    parking_wake(dispatcher->spill);
+    if (dispatcher->spill != NULL) {
+        parking_wake(dispatcher->spill);
+    }
     return true;
 }
 

@@ -90,8 +90,8 @@ void dispatcher_init(struct dispatcher *dispatcher);
 void dispatcher_publish(struct dispatcher *dispatcher, struct envelope *CONSUMED envelope);
 
 /*
- * Whether the archive might have no room for count messages more, though a spill thread is there to make
- * some: who publishes can leave it the processor for a moment. Wakes it.
+ * Whether the archive's ring might have no room for count messages more: who publishes can leave the
+ * processor to those who make some for a moment. Wakes the spill thread.
  */
 bool dispatcher_is_archive_full(struct dispatcher *dispatcher, size_t count);
 

@@ -214,10 +214,15 @@ static enum status peek_spilled(struct archive_stage *stage, size_t *count)
 
 static void discard_spilled(struct archive_stage *stage, size_t count)
 {
+    struct spill_hole hole;
     pthread_mutex_lock(&stage->spill_lock);
     spill_discard(stage->spill, count);
+    bool has_hole = spill_take_hole(stage->spill, &hole);
     set_held(&stage->spill_held, spill_count(stage->spill));
     pthread_mutex_unlock(&stage->spill_lock);
+    if (has_hole) {
+        spill_punch(stage->spill, &hole);
+    }
 }
 
 /* What failed has nothing left to be tried again: a damaged spill file that was given up. */

@@ -11,7 +11,8 @@ enum {
             512 * 1024, /* and after that many bytes, so that large messages are not held up */
     EXPIRY_PERIOD_NS = 100 * NANOSECONDS_PER_MILLISECOND,
     WAIT_NS = 200 * 1000,
-    PATIENCE_MAX = 1000 /* turns of WAIT_NS */
+    WAITS_EARNED = 4,
+    PATIENCE_MAX = 1000 /* waits */
 };
 
 /* Messages of this turn that wait to be hashed beside each other. */
@@ -152,20 +153,25 @@ static void hear_before_part(struct decode_worker *worker)
 }
 
 /*
- * A lane that is faster than spill thread and archive thread, or takes the processor from them, waits a
- * moment before a message would be lost to the archive. Each turn that finds room earns one such wait,
- * so a lane is slowed down, and an archive that is stuck holds up nothing for longer than PATIENCE_MAX.
+ * A lane that is faster than archive and spill thread, or takes the processor from them, waits a
+ * moment before a message would be lost to the archive. Each turn that finds room earns some such waits:
+ * a lane is slowed down to some 30,000 messages a second and no further, and an archive that is stuck
+ * holds up nothing for longer than all of them.
  */
-static void wait_for_archive(struct decode_worker *worker)
+static bool may_take(struct decode_worker *worker)
 {
     if (!dispatcher_is_archive_full(worker->dispatcher, BATCH_PARTS)) {
-        worker->patience += worker->patience < PATIENCE_MAX;
-    } else if (worker->patience > 0) {
-        struct timespec moment = {.tv_nsec = WAIT_NS};
-        worker->patience--;
-        metrics_add(METRIC_ARCHIVE_WAITS, 1);
-        (void)nanosleep(&moment, NULL);
+        worker->patience += worker->patience < PATIENCE_MAX ? WAITS_EARNED : 0;
+        return true;
     }
+    if (worker->patience == 0) {
+        return true;
+    }
+    struct timespec moment = {.tv_nsec = WAIT_NS};
+    worker->patience--;
+    metrics_add(METRIC_ARCHIVE_WAITS, 1);
+    (void)nanosleep(&moment, NULL);
+    return false; /* the next turn looks again */
 }
 
 /* Takes a batch of parts; what came of them is in *count. */
@@ -173,8 +179,8 @@ static void take_parts(struct decode_worker *worker, struct turn_count *count)
 {
     struct waiting waiting;
     waiting.count = 0;
-    if (!inbox_is_empty(worker->inbox)) {
-        wait_for_archive(worker);
+    if (inbox_is_empty(worker->inbox) || !may_take(worker)) {
+        return;
     }
     while (count->taken < BATCH_PARTS && count->bytes < BATCH_BYTES) {
         struct frame_part *part = frame_part_of(inbox_try_pop(worker->inbox));

@@ -39,7 +39,7 @@ struct decode_worker {
     decode_verdict *rest; /* likewise, of parts that came in by REST; no context */
     uint64_t next_expiry_ns;
     uint64_t turn_ns; /* monotonic time of this turn, when there is relay */
-    size_t patience;  /* turns for which the archive may still be waited for, see decode_worker.c */
+    size_t patience;  /* waits for the archive that are left, see decode_worker.c */
 };
 
 /* The role of a worker that runs it; name is the caller's, context the decode_worker. */

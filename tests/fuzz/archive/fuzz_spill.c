@@ -132,6 +132,11 @@ static void empty(struct spill *spill, size_t step)
             REQUIRE(record_check(&records[i]) == STATUS_OK);
         }
         spill_discard(spill, shown);
+        struct spill_hole hole;
+        if (spill_take_hole(spill, &hole)) {
+            REQUIRE(hole.from < hole.to);
+            spill_punch(spill, &hole);
+        }
     }
     REQUIRE(spill_bytes(spill) == 0);
 }

@@ -98,6 +98,10 @@ static void take(struct spill *spill, unsigned first, unsigned count, size_t ste
         }
         size_t done = shown < count - taken ? shown : count - taken;
         spill_discard(spill, done);
+        struct spill_hole hole;
+        if (spill_take_hole(spill, &hole)) {
+            spill_punch(spill, &hole);
+        }
         taken += (unsigned)done;
     }
 }

@@ -271,12 +271,12 @@ static void wakes_who_waits_for_progress(void **state)
     assert_out("one");
 }
 
-/* Each turn that finds room in the archive's ring earns one wait for it, and no more. */
-static void waits_for_the_archive_as_often_as_it_found_room(void **state)
+/* Each turn that finds room in the archive's ring earns four waits for it, and no more. */
+static void waits_for_the_archive_no_longer_than_was_earned(void **state)
 {
     enum {
         RING = 64,
-        TURNS = 100
+        TURNS = 300
     };
     struct parking spill;
     struct stage_load archive_load = {.lane_count = 1};
@@ -294,11 +294,13 @@ static void waits_for_the_archive_as_often_as_it_found_room(void **state)
         snprintf(payload, sizeof(payload), "%d", i);
         found += !dispatcher_is_archive_full(&dispatcher, 32);
         post(payload, NULL);
-        assert_int_equal(role.turn(&worker), 1);
+        while (role.turn(&worker) == 0) {
+            assert_true(role.has_work(&worker)); /* it waits */
+        }
         envelope_unref(spmc_ring_try_pop(dispatcher.event));
     }
     assert_true(found > 0 && found < TURNS / 2);
-    assert_int_equal(metrics_sum(metrics, METRIC_ARCHIVE_WAITS), found);
+    assert_int_equal(metrics_sum(metrics, METRIC_ARCHIVE_WAITS), 4 * found);
     /* Nobody made room: what did not fit is lost, and counted. */
     assert_int_equal(metrics_sum(metrics, (enum metric)LEDGER_ARCHIVE_ARCHIVE_UNAVAILABLE),
             TURNS - RING + 1);
@@ -323,7 +325,7 @@ int main(void)
             CASE(recognises_a_copy_in_any_place_of_a_turn),
             CASE(hashes_many_messages_of_a_turn_in_order),
             CASE(wakes_who_waits_for_progress),
-            CASE(waits_for_the_archive_as_often_as_it_found_room),
+            CASE(waits_for_the_archive_no_longer_than_was_earned),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
