@@ -221,7 +221,7 @@ static bool next_group(
     struct span topic;
     struct shard shard;
     while (request->services->joined_at(request->services->context, (*at)++, &topic)) {
-        if (shard_parse(&shard, topic) == STATUS_OK) {
+        if (shard_parse(&shard, topic) == STATUS_OK && shard.cluster == request->cluster) {
             *out = (struct group){.only_mesh = only_mesh, .topic = topic, .shard = shard.index};
             return true;
         }

@@ -166,6 +166,10 @@ static void print_topics(const json_t *figures)
             number_of(subscribers, "count"));
     json_array_foreach(json_object_get(figures, "topics"), i, topic)
     {
+        if (!json_is_true(json_object_get(topic, "subscribed")) &&
+                number_of(topic, "messages") == 0) {
+            continue; /* a shard that the node takes no part in */
+        }
         printf("  %-40s %4.0f peers, %3.0f in the mesh, %8.0f/s, %.0f in all\n",
                 text_of(topic, "name"), number_of(topic, "peers"), number_of(topic, "mesh"),
                 number_of(topic, "rate"), number_of(topic, "messages"));
