@@ -11,7 +11,7 @@ struct sqlite_tender {
 };
 
 static const uint64_t retry_ns = NANOSECONDS_PER_SECOND;
-static const uint64_t busy_ns = 20 * NANOSECONDS_PER_MILLISECOND;
+static const uint64_t busy_ns = 20 * (uint64_t)NANOSECONDS_PER_MILLISECOND;
 
 static struct sqlite_tender *tender_of(struct archive_tender *tender)
 {

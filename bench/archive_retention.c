@@ -159,7 +159,8 @@ static struct figures store(struct archive *archive, const struct retention_poli
     }
     double seconds = (double)(clock_monotonic_ns() - start) / 1e9;
     qsort(puts, count, sizeof(puts[0]), compare_numbers);
-    figures.p99_put_ms = (double)puts[count * 99 / 100] / 1e6;
+    size_t p99 = count * 99 / 100;
+    figures.p99_put_ms = (double)puts[p99] / 1e6;
     figures.stored_per_s = (double)(count * BATCH) / seconds;
     figures.removed_per_s = (double)removed / seconds;
     return figures;
@@ -203,6 +204,15 @@ static double median_of(struct figures rounds[][WAYS], unsigned way, size_t offs
     return values[settings.rounds / 2];
 }
 
+/* before: of the same way without retention; 0: that is this one. */
+static void show_value(const char *name, double value, double before)
+{
+    printf(settings.is_json ? ",\"%s\":%.1f" : "  %s %.1f", name, value);
+    if (before > 0) {
+        printf(settings.is_json ? ",\"%s_ratio\":%.2f" : "%.0s (x%.2f)", name, value / before);
+    }
+}
+
 static void show(struct figures rounds[][WAYS])
 {
     static const struct {
@@ -219,12 +229,9 @@ static void show(struct figures rounds[][WAYS])
                 ways[way].name);
         for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
             double value = median_of(rounds, way, kinds[i].offset);
-            double before = way > 0 ? median_of(rounds, way - 1, kinds[i].offset) : 0;
-            printf(settings.is_json ? ",\"%s\":%.1f" : "  %s %.1f", kinds[i].name, value);
-            if (ways[way].has_retention && before > 0) {
-                printf(settings.is_json ? ",\"%s_ratio\":%.2f" : "%.0s (x%.2f)", kinds[i].name,
-                        value / before);
-            }
+            bool is_compared = ways[way].has_retention && way > 0;
+            show_value(kinds[i].name, value,
+                    is_compared ? median_of(rounds, way - 1, kinds[i].offset) : 0);
         }
         printf("%s\n", settings.is_json ? "}" : "");
     }

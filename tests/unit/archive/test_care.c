@@ -596,27 +596,31 @@ static void imports_what_still_stands_in_the_journal_of_the_reference(void **sta
     sqlite3_close(db);
 }
 
+/* Reads all rows; after the first one its owner has carried out sql. */
+static enum status read_reference_while(const char *sql)
+{
+    struct reference_database *database = NULL;
+    struct reference_row row;
+    bool has_row = true;
+    assert_int_equal(reference_database_open(&database, place.path), STATUS_OK);
+    enum status status = reference_database_next(database, &row, &has_row);
+    run_sql(place.path, sql);
+    while (has_row) {
+        status = reference_database_next(database, &row, &has_row);
+    }
+    reference_database_close(&database);
+    return status;
+}
+
 static void says_so_when_the_reference_wrote_its_database_meanwhile(void **state)
 {
     (void)state;
     json_t *vectors = load_vectors();
     make_reference(place.path, vectors);
-    for (unsigned pass = 0; pass < 2; pass++) {
-        struct reference_database *database = NULL;
-        struct reference_row row;
-        bool has_row = true;
-        enum status status = STATUS_OK;
-        assert_int_equal(reference_database_open(&database, place.path), STATUS_OK);
-        for (unsigned i = 0; has_row; i++) {
-            status = reference_database_next(database, &row, &has_row);
-            if (pass == 1 && i == 0) {
-                run_sql(place.path,
-                        "INSERT INTO Message VALUES (x'00', x'61', x'62', x'63', 0, 5, NULL)");
-            }
-        }
-        assert_int_equal(status, pass == 0 ? STATUS_OK : STATUS_BUSY);
-        reference_database_close(&database);
-    }
+    assert_int_equal(read_reference_while("SELECT 1"), STATUS_OK);
+    assert_int_equal(read_reference_while(
+                             "INSERT INTO Message VALUES (x'00', x'61', x'62', x'63', 0, 5, NULL)"),
+            STATUS_BUSY);
     json_decref(vectors);
 }
 
