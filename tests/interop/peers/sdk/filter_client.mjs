@@ -10,7 +10,7 @@
 // many messages more. OTHER_PUBSUB_TOPIC is one of another network. Prints what went wrong
 // and ends with 1, or prints OK.
 
-import { createStockNode } from './light_node.mjs'
+import { connectTo, createStockNode } from './light_node.mjs'
 import { require } from '../require.mjs'
 
 const { Protocols } = await import('@waku/sdk')
@@ -68,8 +68,7 @@ async function receiveAll () {
 }
 
 async function connect () {
-  await waku.dial(multiaddr(address), [Protocols.Filter])
-  await waku.waitForPeers([Protocols.Filter])
+  await connectTo(waku, multiaddr(address), [Protocols.Filter])
 }
 
 await connect()

@@ -8,7 +8,7 @@
 // the legacy protocol, all on one connection; then the STORED messages of STORED_TOPIC are asked for,
 // in pages of both directions. Prints what went wrong and ends with 1, or prints OK.
 
-import { createStockNode } from './light_node.mjs'
+import { connectTo, createStockNode } from './light_node.mjs'
 import { require } from '../require.mjs'
 
 const { Protocols } = await import('@waku/sdk')
@@ -54,8 +54,7 @@ async function query (contentTopic, options) {
 }
 
 const needed = [Protocols.LightPush, Protocols.Store]
-await inTime(waku.dial(multiaddr(address), needed), 'dial')
-await inTime(waku.waitForPeers(needed), 'waiting for peers')
+await inTime(connectTo(waku, multiaddr(address), needed), 'dial')
 
 const contentTopic = '/light-client/1/chat/proto'
 const encoder = waku.createEncoder({ contentTopic })

@@ -3,6 +3,7 @@
 // What the programs of this folder share.
 
 import '../polyfill.mjs'
+import { require } from '../require.mjs'
 
 const { createLightNode } = await import('@waku/sdk')
 const { webSockets } = await import('@libp2p/websockets')
@@ -24,4 +25,21 @@ export function createStockNode (muxer) {
       ...(muxer === 'yamux' ? { streamMuxers: [yamux()] } : {})
     }
   })
+}
+
+// Until the SDK knows the peer's protocols and shards: waitForPeers may end before identify and
+// metadata have, and a request finds no peer then.
+export async function connectTo (waku, address, protocols) {
+  const end = Date.now() + 60000
+  await waku.dial(address, protocols)
+  await waku.waitForPeers(protocols)
+  for (;;) {
+    const peers = await Promise.all(waku.libp2p.getPeers().map(id => waku.libp2p.peerStore.get(id)))
+    if (peers.length > 0 && peers.every(peer => peer.metadata.has('shardInfo') &&
+        peer.protocols.some(protocol => protocol.startsWith('/vac/waku/')))) {
+      return
+    }
+    require(Date.now() < end, 'identify or metadata did not end')
+    await new Promise(resolve => setTimeout(resolve, 20))
+  }
 }
