@@ -263,6 +263,14 @@ void mesh_dismiss(struct mesh *mesh, struct mesh_topic *topic, struct mesh_peer 
     say_prune(topic, peer, mesh->options.prune_backoff_ns, turn);
 }
 
+static bool may_invite(const struct mesh *mesh, const struct mesh_topic *topic,
+        const struct mesh_peer *peer, uint64_t now_ns)
+{
+    uint64_t until_ns = backoffs_until(&topic->backoffs, peer->id);
+    bool is_in_backoff = until_ns > 0 && now_ns < until_ns + mesh->options.backoff_slack_ns;
+    return !is_in_backoff && mesh_score(peer) >= 0 && !peer_set_has(&topic->mesh, peer);
+}
+
 struct peer_set *mesh_find_candidates(
         struct mesh *mesh, const struct mesh_topic *topic, size_t wanted, uint64_t now_ns)
 {
@@ -270,10 +278,7 @@ struct peer_set *mesh_find_candidates(
     candidates->count = 0;
     for (size_t i = 0; i < topic->subscribers.count; i++) {
         struct mesh_peer *peer = topic->subscribers.peers[i];
-        uint64_t until_ns = backoffs_until(&topic->backoffs, peer->id);
-        bool is_in_backoff = until_ns > 0 && now_ns < until_ns + mesh->options.backoff_slack_ns;
-        if (!is_in_backoff && mesh_score(peer) >= 0 && !peer_set_has(&topic->mesh, peer) &&
-                !peer_set_add(candidates, peer)) {
+        if (may_invite(mesh, topic, peer, now_ns) && !peer_set_add(candidates, peer)) {
             break; /* no memory: choose among those found */
         }
     }
@@ -292,6 +297,7 @@ enum status mesh_join(struct mesh *mesh, const struct topic *topic, const struct
         return STATUS_OK;
     }
     joined->is_joined = true;
+    joined->joined_in = mesh->heartbeat;
     mesh->joined_count++;
     const struct peer_set *candidates =
             mesh_find_candidates(mesh, joined, mesh->options.d, turn->now_ns);
@@ -340,6 +346,21 @@ enum status mesh_peer_subscribes(struct mesh *mesh, uint64_t peer, const struct 
     bool is_added = peer_set_add(&subscribed->subscribers, subscriber);
     mesh_drop_topic_if_unused(mesh, subscribed);
     return is_added ? STATUS_OK : STATUS_NO_MEMORY;
+}
+
+void mesh_invite_early(
+        struct mesh *mesh, uint64_t peer, const struct topic *topic, const struct mesh_turn *turn)
+{
+    struct mesh_topic *joined = mesh_find_topic(mesh, topic);
+    struct mesh_peer *subscriber = mesh_find_peer(mesh, peer);
+    if (joined == NULL || subscriber == NULL || !joined->is_joined ||
+            joined->joined_in != mesh->heartbeat || joined->mesh.count >= mesh->options.d) {
+        return;
+    }
+    if (peer_set_has(&joined->subscribers, subscriber) &&
+            may_invite(mesh, joined, subscriber, turn->now_ns)) {
+        mesh_invite(mesh, joined, subscriber, turn);
+    }
 }
 
 void mesh_peer_unsubscribes(

@@ -98,6 +98,12 @@ void mesh_leave(struct mesh *mesh, const struct topic *topic, const struct mesh_
 /* A peer takes part in a topic, ours or not. */
 MUST_USE enum status mesh_peer_subscribes(
         struct mesh *mesh, uint64_t peer, const struct topic *topic);
+/*
+ * After it: until the first heartbeat behind mesh_join the topic takes who comes, as the join would have
+ * if it had known; else what is said in that second finds no way on.
+ */
+void mesh_invite_early(
+        struct mesh *mesh, uint64_t peer, const struct topic *topic, const struct mesh_turn *turn);
 void mesh_peer_unsubscribes(
         struct mesh *mesh, uint64_t peer, const struct topic *topic, uint64_t now_ns);
 

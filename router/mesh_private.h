@@ -29,6 +29,7 @@ struct peer_set {
 struct mesh_topic {
     const struct topic *topic;
     bool is_joined;
+    uint64_t joined_in; /* heartbeat in which it was joined */
     struct peer_set subscribers;
     struct peer_set mesh;   /* empty unless joined */
     struct peer_set fanout; /* empty when joined */

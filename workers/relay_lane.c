@@ -224,6 +224,7 @@ static void take_event(struct relay_lane *relay, const struct lane_event *event,
     case LANE_EVENT_SUBSCRIBE:
         /* Without memory the peer gets nothing of that topic from us. */
         (void)!mesh_peer_subscribes(relay->mesh, event->peer, event->topic);
+        mesh_invite_early(relay->mesh, event->peer, event->topic, &turn);
         return;
     case LANE_EVENT_UNSUBSCRIBE:
         mesh_peer_unsubscribes(relay->mesh, event->peer, event->topic, now_ns);

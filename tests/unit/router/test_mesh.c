@@ -44,6 +44,32 @@ static void a_new_mesh_invites_six_and_leaves_enough_alone(void **state)
     fixture_fini(&fixture);
 }
 
+/* Those who come before the first heartbeat are invited at once, as many as a join would have. */
+static void a_topic_just_joined_takes_who_comes(void **state)
+{
+    (void)state;
+    struct fixture fixture;
+    fixture_init(&fixture, &mesh_defaults);
+    join(&fixture);
+    add_peers(&fixture, 1, 20, true);
+    for (uint64_t peer = 1; peer <= 20; peer++) {
+        mesh_invite_early(fixture.mesh, peer, &topics[0], &fixture.turn);
+        mesh_invite_early(fixture.mesh, peer, &topics[0], &fixture.turn);
+    }
+    mesh_invite_early(fixture.mesh, 21, &topics[0], &fixture.turn); /* nobody */
+    assert_int_equal(mesh_size(fixture.mesh, &topics[0]), 6);
+    assert_int_equal(count_actions(&fixture, MESH_GRAFT), 6);
+    for (uint64_t peer = 1; peer <= 6; peer++) {
+        assert_true(is_in_mesh(&fixture, peer));
+    }
+    /* Later they wait for the heartbeat. */
+    wait_seconds(&fixture, 1);
+    mesh_remove_peer(fixture.mesh, 1, fixture.turn.now_ns);
+    mesh_invite_early(fixture.mesh, 7, &topics[0], &fixture.turn);
+    assert_false(is_in_mesh(&fixture, 7));
+    fixture_fini(&fixture);
+}
+
 static void invites_the_best_and_nobody_below_zero(void **state)
 {
     (void)state;
@@ -341,6 +367,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
             cmocka_unit_test(a_new_mesh_invites_six_and_leaves_enough_alone),
+            cmocka_unit_test(a_topic_just_joined_takes_who_comes),
             cmocka_unit_test(invites_the_best_and_nobody_below_zero),
             cmocka_unit_test(too_large_a_mesh_keeps_the_best_and_three_outbound_ones),
             cmocka_unit_test(brings_in_outbound_peers_when_there_are_too_few),
