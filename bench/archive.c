@@ -9,14 +9,12 @@
  */
 
 #include <fcntl.h>
-#include <ftw.h>
 #include <limits.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -24,6 +22,7 @@
 #include "archive/file_ops.h"
 #include "base/clock.h"
 #include "bench/archive_messages.h"
+#include "bench/folder.h"
 
 enum {
     MIX_MESSAGES = 2000, /* 130 MB */
@@ -97,14 +96,6 @@ static void free_load(struct load *load)
     free(load->envelopes);
 }
 
-static int remove_entry(const char *path, const struct stat *facts, int kind, struct FTW *place)
-{
-    (void)facts;
-    (void)kind;
-    (void)place;
-    return remove(path);
-}
-
 static void make_folder(char out[PATH_MAX])
 {
     snprintf(out, PATH_MAX, "%s/bench-archive-XXXXXX", settings.folder);
@@ -139,7 +130,7 @@ static double time_engine(const struct load *load, const char *address)
     uint64_t end = clock_monotonic_ns();
     archive_close(&archive);
     if (is_on_disk) {
-        nftw(folder, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+        bench_remove_folder(folder);
     }
     return (double)(end - start) / 1e9;
 }
@@ -176,7 +167,7 @@ static double time_append(const struct load *load, const char *unused)
     uint64_t end = clock_monotonic_ns();
     close(fd);
     free(parts);
-    nftw(folder, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+    bench_remove_folder(folder);
     return (double)(end - start) / 1e9;
 }
 
@@ -383,6 +374,6 @@ int main(int argc, char *argv[])
     bench_queries("memory", "memory");
     bench_queries("sqlite-memory", "sqlite://:memory:");
     bench_queries("sqlite-disk", address);
-    nftw(folder, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+    bench_remove_folder(folder);
     return 0;
 }

@@ -12,7 +12,6 @@
  * stored before it, and what comes meanwhile.
  */
 
-#include <ftw.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <pthread.h>
@@ -27,6 +26,7 @@
 #include "archive/tender.h"
 #include "base/clock.h"
 #include "bench/archive_messages.h"
+#include "bench/folder.h"
 
 enum {
     BATCH = 256,
@@ -237,14 +237,6 @@ static void show(struct figures rounds[][WAYS])
     }
 }
 
-static int remove_entry(const char *path, const struct stat *facts, int kind, struct FTW *place)
-{
-    (void)facts;
-    (void)kind;
-    (void)place;
-    return remove(path);
-}
-
 static unsigned number_from(const char *text)
 {
     return (unsigned)strtoul(text, NULL, 10);
@@ -301,6 +293,6 @@ int main(int argc, char *argv[])
     }
     show(rounds);
     archive_close(&archive);
-    nftw(folder, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+    bench_remove_folder(folder);
     return 0;
 }

@@ -9,7 +9,6 @@
  * The messages (200 bytes of payload, 100 content topics) stand for two days.
  */
 
-#include <ftw.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <pthread.h>
@@ -21,6 +20,7 @@
 #include "archive/retention.h"
 #include "base/clock.h"
 #include "bench/archive_messages.h"
+#include "bench/folder.h"
 
 enum {
     BATCH = 256,
@@ -258,14 +258,6 @@ static void bench_retention(struct archive *archive, unsigned first)
     print_size(archive, "after retention");
 }
 
-static int remove_entry(const char *path, const struct stat *facts, int kind, struct FTW *place)
-{
-    (void)facts;
-    (void)kind;
-    (void)place;
-    return remove(path);
-}
-
 static void run(const char *address)
 {
     struct archive *archive = NULL;
@@ -331,7 +323,7 @@ int main(int argc, char *argv[])
     first_ns = clock_wall_ns() - 2 * 86400LL * NANOSECONDS_PER_SECOND;
     snprintf(address, sizeof(address), "sqlite://%s/archive.db", folder);
     run(address);
-    nftw(folder, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+    bench_remove_folder(folder);
     free(hashes);
     return 0;
 }

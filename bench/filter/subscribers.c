@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "bench/address.h"
 #include "bench/filter/filter_bench.h"
 #include "codec/waku_message.h"
 #include "net/protocols/echo.h"
@@ -127,18 +128,6 @@ static void begin(
     check("dial", switch_dial(subscriber->net_switch, &dial));
 }
 
-static void read_address(int descriptor, struct multiaddr *out)
-{
-    char text[MULTIADDR_TEXT_SIZE];
-    size_t length = 0;
-    ssize_t n;
-    while (length < sizeof(text) &&
-            (n = read(descriptor, text + length, sizeof(text) - length)) > 0) {
-        length += (size_t)n;
-    }
-    check("address", multiaddr_parse(out, span_of(text, length)));
-}
-
 void filter_bench_subscribe(
         struct filter_bench_group *group, int descriptor, size_t first, size_t count, size_t topics)
 {
@@ -148,7 +137,7 @@ void filter_bench_subscribe(
     if (subscribers == NULL) {
         die("subscribers", "no memory");
     }
-    read_address(descriptor, &address);
+    check("address", bench_read_address(descriptor, &address));
     check("loop", io_loop_create(&loop, 0));
     size_t begun = 0;
     while (!atomic_load(&group->is_over)) {

@@ -6,15 +6,14 @@
  * usage, 3 when the machine was too restless to tell.
  */
 
-#include <ftw.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
+#include "bench/folder.h"
 #include "bench/message_path/bench.h"
 #include "bench/message_path/macro.h"
 
@@ -126,14 +125,6 @@ static void make_macro_rows(struct bench *bench)
     }
 }
 
-static int remove_entry(const char *path, const struct stat *entry, int type, struct FTW *position)
-{
-    (void)entry;
-    (void)type;
-    (void)position;
-    return remove(path);
-}
-
 /* A run starts with no database; what the engine keeps beside the file goes too. */
 static void remove_database(const struct bench_row *row)
 {
@@ -148,7 +139,7 @@ static void remove_database(const struct bench_row *row)
         unlink(path);
     }
     snprintf(folder, sizeof(folder), "%s-segments", row->archive + strlen("sqlite://"));
-    (void)nftw(folder, remove_entry, 8, FTW_DEPTH | FTW_PHYS); /* it need not be there */
+    bench_remove_folder(folder);
 }
 
 /* Of both scenarios, the row whose heap is worth seeing. */

@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
+#include "bench/address.h"
 #include "codec/waku_message.h"
 #include "net/protocols/echo.h"
 #include "net/protocols/exchange.h"
@@ -267,18 +268,6 @@ static void on_disconnected(void *context, struct connection *connection, enum c
     }
 }
 
-static void read_address(int descriptor, struct multiaddr *out)
-{
-    char text[MULTIADDR_TEXT_SIZE];
-    size_t length = 0;
-    ssize_t n;
-    while (length < sizeof(text) &&
-            (n = read(descriptor, text + length, sizeof(text) - length)) > 0) {
-        length += (size_t)n;
-    }
-    check("address", multiaddr_parse(out, span_of(text, length)));
-}
-
 static void dial(struct io_loop *loop, const struct multiaddr *address)
 {
     static const struct switch_observer observer = {.disconnected = on_disconnected};
@@ -303,7 +292,7 @@ void requests_make(struct requests_shared *shared, int descriptor, const char *p
     struct multiaddr address;
     client = (struct client){
             .shared = shared, .kind = find_kind(protocol), .count = count, .at_once = at_once};
-    read_address(descriptor, &address);
+    check("address", bench_read_address(descriptor, &address));
     check("loop", io_loop_create(&loop, 0));
     dial(loop, &address);
     while (!atomic_load(&shared->is_over)) {

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Nodes of Sluice as child processes, for tests that talk to them from outside."""
+import atexit
 import signal
 import subprocess
 import tempfile
@@ -17,6 +18,7 @@ class Node:
              "--ip-colocation-limit=0", "--rate-limit=0/1s",
              "--rate-limit=filter:0/1s", *options],
             cwd=self.folder.name, stdout=subprocess.PIPE, stderr=self.log, text=True)
+        atexit.register(self.end)  # also of a test that fails before it stops the node
         self.addresses = []
         self.head = ""  # what it says until it is ready
         for line in self.process.stdout:
@@ -33,6 +35,11 @@ class Node:
 
     def address(self, transport="tcp"):
         return next(a for a in self.addresses if ("/ws/" in a) == (transport == "ws"))
+
+    def end(self):
+        if self.process.poll() is None:
+            self.process.kill()
+            self.process.wait()
 
     def stop(self):
         """The exit status; the files are gone then."""

@@ -118,6 +118,17 @@ static void assert_good(struct fixture_archive *fixture, uint64_t messages)
     assert_int_equal(result.messages, messages);
 }
 
+/* A tender with nothing to do yet, and twenty batches of messages in several segments. */
+static void open_filled(struct fixture_archive *fixture, struct archive_tender **tender)
+{
+    fixture_open(fixture, "sqlite-disk", &small_segments);
+    assert_int_equal(archive_tender_open(tender, fixture->archive), STATUS_OK);
+    assert_true(archive_tender_due_ns(*tender) == UINT64_MAX);
+    for (unsigned first = 0; first < 20 * BATCH; first += BATCH) {
+        put(fixture->archive, first, 1000);
+    }
+}
+
 static void only_an_archive_on_disk_has_something_to_tend(void **state)
 {
     (void)state;
@@ -145,12 +156,7 @@ static void gives_the_files_back_that_the_archive_is_done_with(void **state)
     struct fixture_archive fixture;
     struct archive_tender *tender = NULL;
     unsigned count = 0;
-    fixture_open(&fixture, "sqlite-disk", &small_segments);
-    assert_int_equal(archive_tender_open(&tender, fixture.archive), STATUS_OK);
-    assert_true(archive_tender_due_ns(tender) == UINT64_MAX);
-    for (unsigned first = 0; first < 20 * BATCH; first += BATCH) {
-        put(fixture.archive, first, 1000);
-    }
+    open_filled(&fixture, &tender);
     off_t before = segments_on_disk(&fixture, &count);
     assert_true(count >= 5);
     struct archive_totals full;
@@ -180,11 +186,7 @@ static void what_the_tender_has_not_given_back_goes_when_the_archive_is_closed(v
     struct fixture_archive fixture;
     struct archive_tender *tender = NULL;
     unsigned count = 0;
-    fixture_open(&fixture, "sqlite-disk", &small_segments);
-    assert_int_equal(archive_tender_open(&tender, fixture.archive), STATUS_OK);
-    for (unsigned first = 0; first < 20 * BATCH; first += BATCH) {
-        put(fixture.archive, first, 1000);
-    }
+    open_filled(&fixture, &tender);
     keep(fixture.archive, 10);
     archive_tender_close(&tender);
     fixture_reopen(&fixture, &small_segments);
@@ -201,11 +203,7 @@ static void gives_nothing_back_while_a_backup_is_being_made(void **state)
     char lock[400];
     unsigned before = 0;
     unsigned count = 0;
-    fixture_open(&fixture, "sqlite-disk", &small_segments);
-    assert_int_equal(archive_tender_open(&tender, fixture.archive), STATUS_OK);
-    for (unsigned first = 0; first < 20 * BATCH; first += BATCH) {
-        put(fixture.archive, first, 1000);
-    }
+    open_filled(&fixture, &tender);
     snprintf(lock, sizeof(lock), "%s/archive.db-segments/.removal-lock", fixture.folder);
     int fd = open(lock, O_RDONLY | O_CLOEXEC);
     assert_int_equal(flock(fd, LOCK_SH), 0);
