@@ -34,7 +34,7 @@ set(SLUICE_TEST_ENVIRONMENT
 function(sluice_test kind folder module)
   cmake_parse_arguments(PARSE_ARGV 3 ARG "" "TIMEOUT" "LINKS")
   if(NOT ARG_TIMEOUT)
-    set(ARG_TIMEOUT 120)
+    set(ARG_TIMEOUT 300)
   endif()
   set(prefix test)
   if(kind STREQUAL stress)
