@@ -91,14 +91,3 @@ bool peer_list_add(struct peer_list *list, uint64_t peer)
     list->ids[list->count++] = peer;
     return true;
 }
-
-bool peer_list_remove(struct peer_list *list, uint64_t peer)
-{
-    for (size_t i = 0; i < list->count; i++) {
-        if (list->ids[i] == peer) {
-            list->ids[i] = list->ids[--list->count];
-            return true;
-        }
-    }
-    return false;
-}

@@ -62,4 +62,3 @@ struct peer_list {
 void peer_list_fini(struct peer_list *list);
 bool peer_list_add(struct peer_list *list, uint64_t peer);
 bool peer_list_has(const struct peer_list *list, uint64_t peer);
-bool peer_list_remove(struct peer_list *list, uint64_t peer);

@@ -180,16 +180,16 @@ static void link_as_newest(struct message_cache *cache, struct entry *entry)
     cache->bytes += cost_of(entry->envelope);
 }
 
-bool message_cache_add(struct message_cache *cache, struct envelope *envelope)
+void message_cache_add(struct message_cache *cache, struct envelope *envelope)
 {
     size_t bytes = cost_of(envelope);
     if (bytes > cache->options.bytes_max) {
-        return false;
+        return;
     }
     make_room(cache, bytes);
     struct entry *entry = memory_allocate_zeroed(sizeof(*entry));
     if (entry == NULL) {
-        return false;
+        return;
     }
     entry->envelope = envelope;
     entry->heartbeat = cache->heartbeat;
@@ -199,12 +199,11 @@ bool message_cache_add(struct message_cache *cache, struct envelope *envelope)
     if (entries == NULL || !peer_map_put(&cache->by_id, entry->key, entry)) {
         drop_topic_if_empty(cache, envelope->topic->index, entries);
         memory_free(entry);
-        return false;
+        return;
     }
     link_into_topic(entries, entry);
     envelope_ref(envelope);
     link_as_newest(cache, entry);
-    return true;
 }
 
 static bool has_id(const struct entry *entry, const uint8_t *id)

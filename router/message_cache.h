@@ -31,8 +31,8 @@ MUST_USE enum status message_cache_create(
         struct message_cache **out, const struct message_cache_options *options);
 void message_cache_destroy(struct message_cache **cache);
 
-/* Takes a reference of its own. False: no memory, or larger than the whole cache. */
-bool message_cache_add(struct message_cache *cache, struct envelope *envelope);
+/* Takes a reference of its own; not of what is larger than the whole cache, or when memory lacks. */
+void message_cache_add(struct message_cache *cache, struct envelope *envelope);
 
 /*
  * Messages with that id that the peer may still have (the same bytes on two topics have one id): call

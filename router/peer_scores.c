@@ -72,8 +72,7 @@ static void publish(const struct peer_scores *scores, struct scored *scored)
     const struct score_options *options = &scores->options;
     if (scored->card != NULL) {
         score_card_set(&scored->card->general,
-                options->application_weight * scored->application +
-                        colocation_score(options, scored->place) +
+                colocation_score(options, scored->place) +
                         options->behaviour_weight * scored->behaviour * scored->behaviour);
     }
 }
@@ -142,9 +141,7 @@ void peer_scores_disconnect(struct peer_scores *scores, uint64_t peer, uint64_t 
     leave_place(scores, scored);
     scored->card = NULL;
     scored->left_ns = now_ns;
-    bool is_bad =
-            scored->behaviour > 0 || scored->application * scores->options.application_weight < 0;
-    if (is_bad && scores->retained < scores->options.retained_max) {
+    if (scored->behaviour > 0 && scores->retained < scores->options.retained_max) {
         scores->retained++;
     } else {
         memory_free(peer_map_take(&scores->peers, peer));
@@ -162,15 +159,6 @@ void peer_scores_penalise(struct peer_scores *scores, uint64_t peer, double amou
     struct scored *scored = find_connected(scores, peer);
     if (scored != NULL) {
         scored->behaviour += amount;
-        publish(scores, scored);
-    }
-}
-
-void peer_scores_set_application(struct peer_scores *scores, uint64_t peer, double value)
-{
-    struct scored *scored = find_connected(scores, peer);
-    if (scored != NULL) {
-        scored->application = value;
         publish(scores, scored);
     }
 }

@@ -13,7 +13,6 @@ const struct score_options score_defaults = {
         .first_cap = 10,
         .invalid_weight = -100,
         .invalid_decay = 0.5,
-        .application_weight = 0,
         .colocation_weight = -50,
         .colocation_threshold = 5,
         .behaviour_weight = -10,

@@ -29,7 +29,6 @@ struct score_options {
     double first_cap;              /* 10 */
     double invalid_weight;         /* P4: -100 times the square of the count */
     double invalid_decay;          /* 0.5 */
-    double application_weight;     /* P5: 0 */
     double colocation_weight;      /* P6: -50 times the square of the excess */
     size_t colocation_threshold;   /* 5 peers of one address; 0: P6 is off */
     double behaviour_weight;       /* P7: -10 times the square of the penalties */
@@ -44,7 +43,7 @@ extern const struct score_options score_defaults;
 
 /* One a connected peer. Thread: a cell has one writer, any thread reads. */
 struct score_card {
-    _Atomic double general;                 /* lane 0: P5, P6, P7 */
+    _Atomic double general;                 /* lane 0: P6, P7; there is no P5 */
     _Atomic double topics[SCORE_LANES_MAX]; /* each by its lane */
 };
 

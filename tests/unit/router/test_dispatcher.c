@@ -388,6 +388,38 @@ static void tells_when_the_archive_may_have_no_room(void **state)
     assert_true(was_woken(&spill, ticket));
 }
 
+static void assert_wakes(struct dispatcher *alone)
+{
+    alone->budget = budget;
+    alone->progress = &progress;
+    dispatcher_publish(alone, message(1));
+    uint32_t ticket = parking_prepare(&parking);
+    dispatcher_flush(alone);
+    assert_true(was_woken(&parking, ticket));
+}
+
+static void wakes_each_stage_also_where_it_is_the_only_one(void **state)
+{
+    struct dispatcher alone;
+    (void)state;
+    dispatcher_init(&alone);
+    alone.archive = dispatcher.archive;
+    alone.archive_load = &archive_load;
+    assert_wakes(&alone);
+    dispatcher_init(&alone);
+    alone.sync = dispatcher.sync;
+    assert_wakes(&alone);
+    dispatcher_init(&alone);
+    alone.event = dispatcher.event;
+    alone.event_load = &event_load;
+    assert_wakes(&alone);
+    dispatcher_init(&alone);
+    alone.filters[0] = dispatcher.filters[0];
+    alone.filter_loads[0] = &filter_load;
+    alone.filter_count = 1;
+    assert_wakes(&alone);
+}
+
 static void wakes_the_stages_once_a_flush_and_not_without_news(void **state)
 {
     (void)state;
@@ -421,6 +453,7 @@ int main(void)
             CASE(works_without_the_stages_that_are_switched_off),
             CASE(wakes_the_spill_thread_once_the_ring_is_more_than_half_full),
             CASE(tells_when_the_archive_may_have_no_room),
+            CASE(wakes_each_stage_also_where_it_is_the_only_one),
             CASE(wakes_the_stages_once_a_flush_and_not_without_news),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -267,6 +267,10 @@ static void hands_over_what_is_no_message(void **state)
     assert_int_equal(entries, 1);
     assert_int_equal(posted, 1);
     assert_next(0, "x");
+    /* where nobody takes it, it is passed over */
+    assert_int_equal(intake_post_rpc(&intake, frame_of(NULL, &rpc), &source, &posted), STATUS_OK);
+    assert_int_equal(posted, 1);
+    assert_next(0, "x");
 }
 
 static void an_empty_rpc_posts_nothing_and_gives_its_frame_back(void **state)

@@ -262,6 +262,25 @@ static void takes_the_timestamp_verdict_at_receipt(void **state)
     assert_false(in_range(INT64_MAX));
 }
 
+static void notes_how_far_ahead_of_ours_the_senders_clock_is(void **state)
+{
+    struct traffic *traffic = lane_traffic(lane);
+    struct test_message message = plain;
+    size_t samples = 7;
+    (void)state;
+    message.timestamp_ns = 0; /* none */
+    assert_int_equal(outcome_of(&message), LEDGER_INTAKE_DELIVERED);
+    struct frame_part *part = test_part(&topic_a, &plain);
+    part->origin = ORIGIN_REST; /* by our own clock */
+    assert_int_equal(outcome(part, NULL), LEDGER_INTAKE_DELIVERED);
+    assert_int_equal(traffic_median_offset(&traffic, 1, &samples), 0);
+    assert_int_equal(samples, 0);
+    message.timestamp_ns = TEST_RECEIVED_NS - 5;
+    assert_int_equal(outcome_of(&message), LEDGER_INTAKE_DELIVERED);
+    assert_int_equal(traffic_median_offset(&traffic, 1, &samples), -5);
+    assert_int_equal(samples, 1);
+}
+
 static void refuses_the_timestamp_where_the_network_says_so(void **state)
 {
     struct lane_options options = usual();
@@ -443,6 +462,7 @@ int main(void)
             LANE_TEST(refuses_signed_fields_before_it_decodes),
             LANE_TEST(holds_the_size_limit_to_the_byte),
             LANE_TEST(takes_the_timestamp_verdict_at_receipt),
+            LANE_TEST(notes_how_far_ahead_of_ours_the_senders_clock_is),
             LANE_TEST(refuses_the_timestamp_where_the_network_says_so),
             LANE_TEST(
                     gives_synced_messages_no_timestamp_verdict_and_keeps_them_out_of_the_seen_set),

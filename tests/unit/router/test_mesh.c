@@ -70,6 +70,27 @@ static void a_topic_just_joined_takes_who_comes(void **state)
     fixture_fini(&fixture);
 }
 
+static void a_topic_just_joined_takes_nobody_whom_a_heartbeat_would_not(void **state)
+{
+    (void)state;
+    struct fixture fixture;
+    fixture_init(&fixture, &mesh_defaults);
+    add_peers(&fixture, 4, 1, true);
+    mesh_invite_early(fixture.mesh, 4, &topics[0], &fixture.turn); /* not joined yet */
+    mesh_remove_peer(fixture.mesh, 4, fixture.turn.now_ns);
+    join(&fixture);
+    add_peers(&fixture, 1, 3, true);
+    set_score(&fixture, 1, -0.5);
+    mesh_on_prune(fixture.mesh, 2, &topics[0], 60, fixture.turn.now_ns);
+    mesh_peer_unsubscribes(fixture.mesh, 3, &topics[0], fixture.turn.now_ns);
+    for (uint64_t peer = 1; peer <= 3; peer++) {
+        mesh_invite_early(fixture.mesh, peer, &topics[0], &fixture.turn);
+    }
+    assert_int_equal(mesh_size(fixture.mesh, &topics[0]), 0);
+    assert_int_equal(fixture.actions.count, 0);
+    fixture_fini(&fixture);
+}
+
 static void invites_the_best_and_nobody_below_zero(void **state)
 {
     (void)state;
@@ -167,6 +188,8 @@ static void answers_no_graft_for_a_topic_that_is_not_ours(void **state)
     fixture_init(&fixture, &mesh_defaults);
     add_peers(&fixture, 1, 1, false);
     graft(&fixture, 1);
+    mesh_leave(fixture.mesh, &topics[0], &fixture.turn);
+    mesh_leave(fixture.mesh, &topics[1], &fixture.turn); /* of which nobody has spoken */
     assert_int_equal(fixture.actions.count, 0);
     join(&fixture);
     graft(&fixture, 99); /* nobody we know */
@@ -245,6 +268,29 @@ static void a_prune_of_a_peer_outside_the_mesh_counts_as_well(void **state)
     mesh_on_prune(fixture.mesh, 99, &topics[0], 30, fixture.turn.now_ns);
     assert_int_equal(mesh_counts(fixture.mesh).backoffs, 1);
     assert_true(seconds_until_invited(&fixture, 100) >= 32);
+    fixture_fini(&fixture);
+}
+
+/* Or reconnecting would be a way around it; but who has gone is owed no more than the minute of ours. */
+static void a_backoff_outlives_the_connection_by_a_minute_at_most(void **state)
+{
+    (void)state;
+    struct fixture fixture;
+    fixture_init(&fixture, &mesh_defaults);
+    add_peers(&fixture, 1, 2, true);
+    join(&fixture);
+    for (uint64_t peer = 1; peer <= 2; peer++) {
+        mesh_on_prune(fixture.mesh, peer, &topics[0], 3600, fixture.turn.now_ns);
+        mesh_remove_peer(fixture.mesh, peer, fixture.turn.now_ns);
+    }
+    add_peers(&fixture, 1, 2, true);
+    fixture.turn.now_ns += 30 * SECOND_NS;
+    graft(&fixture, 1);
+    assert_false(is_in_mesh(&fixture, 1));
+    assert_int_equal(count_actions(&fixture, MESH_PENALISE), 1);
+    fixture.turn.now_ns += 31 * SECOND_NS;
+    graft(&fixture, 2);
+    assert_true(is_in_mesh(&fixture, 2));
     fixture_fini(&fixture);
 }
 
@@ -368,6 +414,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
             cmocka_unit_test(a_new_mesh_invites_six_and_leaves_enough_alone),
             cmocka_unit_test(a_topic_just_joined_takes_who_comes),
+            cmocka_unit_test(a_topic_just_joined_takes_nobody_whom_a_heartbeat_would_not),
             cmocka_unit_test(invites_the_best_and_nobody_below_zero),
             cmocka_unit_test(too_large_a_mesh_keeps_the_best_and_three_outbound_ones),
             cmocka_unit_test(brings_in_outbound_peers_when_there_are_too_few),
@@ -376,6 +423,7 @@ int main(void)
             cmocka_unit_test(waits_as_long_as_a_prune_says_but_not_for_ever),
             cmocka_unit_test(a_graft_during_its_backoff_is_penalised_and_prolongs_it),
             cmocka_unit_test(a_prune_of_a_peer_outside_the_mesh_counts_as_well),
+            cmocka_unit_test(a_backoff_outlives_the_connection_by_a_minute_at_most),
             cmocka_unit_test(a_graft_at_the_end_of_its_backoff_is_taken),
             cmocka_unit_test(grafting_through_its_backoff_again_and_again_ends_a_peer),
             cmocka_unit_test(a_mesh_with_a_bad_median_takes_two_better_peers_in_each_minute),

@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "base/metrics.h"
 #include "tests/support/mesh_alone.h"
 
 static void a_message_goes_to_the_mesh_but_not_back(void **state)
@@ -59,6 +60,24 @@ static void unwanted(struct fixture *fixture, uint64_t peer, uint64_t first, siz
     struct made_items ids = make_items(first, count);
     mesh_on_idontwant(fixture->mesh, peer, ids.items);
     free(ids.bytes);
+}
+
+static void what_is_not_sent_because_it_is_unwanted_is_counted(void **state)
+{
+    (void)state;
+    struct fixture fixture;
+    struct metrics *metrics;
+    fixture_init(&fixture, &mesh_defaults);
+    assert_int_equal(metrics_create(&metrics), STATUS_OK);
+    assert_int_equal(metrics_attach_thread(metrics), STATUS_OK);
+    add_peers(&fixture, 1, 6, true);
+    join(&fixture);
+    unwanted(&fixture, 2, 7, 1);
+    accept(&fixture, 7, 3, 100);
+    assert_int_equal(metrics_sum(metrics, METRIC_RELAY_UNWANTED), 1);
+    metrics_detach_thread();
+    metrics_destroy(&metrics);
+    fixture_fini(&fixture);
 }
 
 static void an_unwanted_message_is_not_sent_for_six_heartbeats(void **state)
@@ -114,8 +133,16 @@ static void publishing_without_taking_part_keeps_its_peers_for_a_minute(void **s
     assert_int_equal(fixture.recipients.to.count, 6);
     uint64_t chosen = fixture.recipients.to.ids[0];
     wait_seconds(&fixture, 59);
+    mesh_remove_peer(fixture.mesh, fixture.recipients.to.ids[1], fixture.turn.now_ns);
+    mesh_remove_peer(fixture.mesh, fixture.recipients.to.ids[2], fixture.turn.now_ns);
     accept(&fixture, 3, 0, 100);
-    assert_true(peer_list_has(&fixture.recipients.to, chosen));
+    struct peer_list *to = &fixture.recipients.to;
+    assert_int_equal(to->count, 6);
+    assert_true(peer_list_has(to, chosen));
+    for (size_t i = 1; i < to->count; i++) { /* each once */
+        struct peer_list before = {.ids = to->ids, .count = i};
+        assert_false(peer_list_has(&before, to->ids[i]));
+    }
     wait_seconds(&fixture, 59);
     assert_int_equal(mesh_counts(fixture.mesh).fanout, 6);
     wait_seconds(&fixture, 1);
@@ -151,6 +178,24 @@ static void tells_a_quarter_of_the_others_of_the_last_three_heartbeats(void **st
     assert_int_equal(mesh_counts(fixture.mesh).cached, 1);
     wait_seconds(&fixture, 2);
     assert_int_equal(mesh_counts(fixture.mesh).cached, 0);
+    fixture_fini(&fixture);
+}
+
+static void tells_of_so_many_messages_in_a_heartbeat(void **state)
+{
+    (void)state;
+    struct fixture fixture;
+    struct mesh_options options = mesh_defaults;
+    options.ids_max = 10;
+    fixture_init(&fixture, &options);
+    add_peers(&fixture, 1, 7, true);
+    join(&fixture);
+    for (uint64_t i = 0; i < 12; i++) {
+        accept(&fixture, i, 0, 100);
+    }
+    wait_seconds(&fixture, 1);
+    assert_int_equal(count_actions(&fixture, MESH_IHAVE), 1);
+    assert_int_equal(ids_of(&fixture, MESH_IHAVE, 0), 10);
     fixture_fini(&fixture);
 }
 
@@ -221,6 +266,46 @@ static void asks_for_what_is_news_within_its_budgets(void **state)
     set_score(&fixture, 1, -100.5);
     offer(&fixture, 1, 5000000, 1);
     assert_int_equal(ids_of(&fixture, MESH_IWANT, 1), 0);
+    fixture_fini(&fixture);
+}
+
+static bool is_even(void *context, const struct topic *topic, const uint8_t *id)
+{
+    (void)context;
+    assert_ptr_equal(topic, &topics[0]);
+    return number_of_id(id) % 2 == 0;
+}
+
+static void does_not_ask_for_what_its_owner_knows(void **state)
+{
+    (void)state;
+    struct fixture fixture;
+    struct mesh_options options = mesh_defaults;
+    options.is_known = is_even;
+    fixture_init(&fixture, &options);
+    add_peers(&fixture, 1, 1, true);
+    join(&fixture);
+    mesh_actions_clear(&fixture.actions);
+    offer(&fixture, 1, 100, 9);
+    assert_int_equal(ids_of(&fixture, MESH_IWANT, 1), 4);
+    fixture_fini(&fixture);
+}
+
+static void offers_of_strangers_and_on_unheard_of_topics_are_passed_over(void **state)
+{
+    (void)state;
+    struct fixture fixture;
+    struct made_items ids = make_items(1, 3);
+    fixture_init(&fixture, &mesh_defaults);
+    add_peers(&fixture, 1, 1, true);
+    mesh_on_ihave(fixture.mesh, 1, &topics[1], ids.items, &fixture.turn);
+    join(&fixture);
+    mesh_actions_clear(&fixture.actions);
+    offer(&fixture, 99, 1, 3);
+    ask(&fixture, 99, 1, 3);
+    unwanted(&fixture, 99, 1, 3);
+    assert_int_equal(fixture.actions.count, 0);
+    free(ids.bytes);
     fixture_fini(&fixture);
 }
 
@@ -407,10 +492,40 @@ static void blames_who_offers_and_does_not_deliver(void **state)
     make_id(id, 202);
     mesh_rejected(fixture.mesh, 2, &topics[0], id, fixture.turn.now_ns);
     assert_int_equal(blamed(&fixture, 10), 0);
+    /* so is a promise of many, of which it does not know the one that counts */
+    offer(&fixture, 1, 210, 40);
+    assert_int_equal(mesh_counts(fixture.mesh).promises, 1);
+    for (uint64_t i = 0; i < 40; i++) {
+        accept(&fixture, 210 + i, 1, 100);
+    }
     /* who has left is not blamed */
     offer(&fixture, 3, 300, 1);
     mesh_remove_peer(fixture.mesh, 3, fixture.turn.now_ns);
     assert_int_equal(blamed(&fixture, 10), 0);
+    fixture_fini(&fixture);
+}
+
+static void each_who_promised_the_same_message_has_its_own_time_for_it(void **state)
+{
+    (void)state;
+    struct fixture fixture;
+    fixture_init(&fixture, &mesh_defaults);
+    add_peers(&fixture, 1, 4, true);
+    join(&fixture);
+    for (uint64_t peer = 1; peer <= 4; peer++) {
+        offer(&fixture, peer, 200, 1);
+        fixture.turn.now_ns += SECOND_NS;
+    }
+    mesh_actions_clear(&fixture.actions);
+    mesh_heartbeat(fixture.mesh, &fixture.turn);
+    assert_int_equal(count_actions(&fixture, MESH_PENALISE), 2);
+    for (size_t i = 0; i < fixture.actions.count; i++) {
+        const struct mesh_action *action = &fixture.actions.list[i];
+        assert_true(action->kind != MESH_PENALISE || action->peer <= 2);
+    }
+    accept(&fixture, 200, 0, 100);
+    assert_int_equal(blamed(&fixture, 10), 0);
+    assert_int_equal(mesh_counts(fixture.mesh).promises, 0);
     fixture_fini(&fixture);
 }
 
@@ -474,6 +589,30 @@ static void the_same_bytes_on_two_topics_are_two_messages(void **state)
     ask(&fixture, 1, 5, 1);
     assert_int_equal(count_actions(&fixture, MESH_MESSAGE), 2);
     assert_ptr_not_equal(fixture.actions.list[0].topic, fixture.actions.list[1].topic);
+    fixture_fini(&fixture);
+}
+
+static void a_message_on_another_topic_is_news_on_this_one(void **state)
+{
+    (void)state;
+    struct fixture fixture;
+    fixture_init(&fixture, &mesh_defaults);
+    add_peers(&fixture, 1, 1, true);
+    join(&fixture);
+    struct envelope *envelope = make_message(5, &topics[1], 10);
+    mesh_accepted(fixture.mesh, envelope, 0, fixture.turn.now_ns, &fixture.recipients);
+    envelope_unref(envelope);
+    mesh_actions_clear(&fixture.actions);
+    offer(&fixture, 1, 5, 1);
+    assert_int_equal(ids_of(&fixture, MESH_IWANT, 1), 1);
+    /* and known here, once it has come here, whatever comes there */
+    accept(&fixture, 6, 0, 10);
+    envelope = make_message(6, &topics[1], 10);
+    mesh_accepted(fixture.mesh, envelope, 0, fixture.turn.now_ns, &fixture.recipients);
+    envelope_unref(envelope);
+    mesh_actions_clear(&fixture.actions);
+    offer(&fixture, 1, 6, 1);
+    assert_int_equal(ids_of(&fixture, MESH_IWANT, 1), 0);
     fixture_fini(&fixture);
 }
 
@@ -608,12 +747,16 @@ int main(void)
     const struct CMUnitTest tests[] = {
             cmocka_unit_test(a_message_goes_to_the_mesh_but_not_back),
             cmocka_unit_test(large_messages_are_declined_once_from_everyone_but_the_sender),
+            cmocka_unit_test(what_is_not_sent_because_it_is_unwanted_is_counted),
             cmocka_unit_test(an_unwanted_message_is_not_sent_for_six_heartbeats),
             cmocka_unit_test(unwanted_ids_without_end_take_bounded_room),
             cmocka_unit_test(publishing_without_taking_part_keeps_its_peers_for_a_minute),
             cmocka_unit_test(tells_a_quarter_of_the_others_of_the_last_three_heartbeats),
+            cmocka_unit_test(tells_of_so_many_messages_in_a_heartbeat),
             cmocka_unit_test(tells_nothing_to_who_is_below_the_gossip_threshold),
             cmocka_unit_test(asks_for_what_is_news_within_its_budgets),
+            cmocka_unit_test(does_not_ask_for_what_its_owner_knows),
+            cmocka_unit_test(offers_of_strangers_and_on_unheard_of_topics_are_passed_over),
             cmocka_unit_test(offers_on_each_topic_of_ours_have_a_budget_of_their_own),
             cmocka_unit_test(everyone_of_hundreds_who_ask_gets_the_message),
             cmocka_unit_test(what_was_refused_is_not_asked_for_again_for_six_heartbeats),
@@ -621,9 +764,11 @@ int main(void)
             cmocka_unit_test(own_messages_go_to_nobody_below_the_publish_threshold),
             cmocka_unit_test(tells_of_messages_on_a_topic_that_we_only_publish_on),
             cmocka_unit_test(blames_who_offers_and_does_not_deliver),
+            cmocka_unit_test(each_who_promised_the_same_message_has_its_own_time_for_it),
             cmocka_unit_test(gives_a_message_three_times_to_each_who_asks),
             cmocka_unit_test(looks_at_so_many_asked_ids_in_a_heartbeat),
             cmocka_unit_test(the_same_bytes_on_two_topics_are_two_messages),
+            cmocka_unit_test(a_message_on_another_topic_is_news_on_this_one),
             cmocka_unit_test(the_cache_stays_below_its_cap),
             cmocka_unit_test(small_messages_count_in_the_cache_with_all_that_they_pin),
             cmocka_unit_test(our_own_faults_cost_nobody_anything),

@@ -90,8 +90,8 @@ static void what_is_no_limit_is_named(void **state)
     static const char *const bad_texts[] = {"", "10", "10/", "/1s", "10/2d", "10/1.5s", "-1/1s",
             "10/s", "10/1sx", "10/1s 2", ":10/1s", "relay:10/1s", "global:1/1s", "store 10/1s",
             "storev2:1/1s", "99999999999999999999/1s", "1/99999999999999999999s",
-            "lightpushlightpush:1/1s", "10/2", "10 2m", "10/2m all", "10/2m each each",
-            "10/2m each 1"};
+            "lightpushlightpu:1/1s", "lightpushlightpush:1/1s", "10/2", "10 2m", "10/2m all",
+            "10/2m each each", "10/2m each 1"};
     for (size_t i = 0; i < sizeof(bad_texts) / sizeof(bad_texts[0]); i++) {
         assert_refused(bad_texts[i]);
     }
@@ -130,6 +130,16 @@ static struct rate_limiter *make_shared(uint64_t volume, uint64_t period_ns)
 static bool admits(struct rate_limiter *limiter, uint32_t peer, uint64_t now_ns)
 {
     return rate_limiter_admit(limiter, span_of(&peer, sizeof(peer)), now_ns);
+}
+
+static size_t count_admitted(
+        struct rate_limiter *limiter, uint32_t peer, uint64_t now_ns, size_t requests)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < requests; i++) {
+        count += admits(limiter, peer, now_ns);
+    }
+    return count;
 }
 
 static void a_period_holds_so_many_requests_and_no_more(void **state)
@@ -185,6 +195,27 @@ static void a_greedy_peer_takes_nothing_from_the_others(void **state)
     rate_limiter_destroy(&limiter);
 }
 
+/* Or new peer ids, which cost nothing, would buy a greedy peer as many requests as it likes. */
+static void a_flood_of_peers_does_not_make_up_for_what_a_greedy_one_has_used(void **state)
+{
+    enum {
+        GREEDY = 20
+    };
+    (void)state;
+    struct rate_limiter *limiter = make(5, SECOND);
+    uint64_t now = 1000 * SECOND;
+    for (uint32_t peer = 0; peer < GREEDY; peer++) {
+        assert_int_equal(count_admitted(limiter, peer, now, 100), 5);
+    }
+    for (uint32_t peer = GREEDY; peer < 4 * RATE_LIMITER_PEERS; peer++) {
+        (void)admits(limiter, peer, now);
+    }
+    for (uint32_t peer = 0; peer < GREEDY; peer++) {
+        assert_false(admits(limiter, peer, now));
+    }
+    rate_limiter_destroy(&limiter);
+}
+
 /* More peers than the table holds, then those of before once more. */
 static void a_flood_of_peers_costs_no_memory_and_stops_nobody(void **state)
 {
@@ -201,16 +232,6 @@ static void a_flood_of_peers_costs_no_memory_and_stops_nobody(void **state)
         assert_false(admits(limiter, peer, now));
     }
     rate_limiter_destroy(&limiter);
-}
-
-static size_t count_admitted(
-        struct rate_limiter *limiter, uint32_t peer, uint64_t now_ns, size_t requests)
-{
-    size_t count = 0;
-    for (size_t i = 0; i < requests; i++) {
-        count += admits(limiter, peer, now_ns);
-    }
-    return count;
 }
 
 /* The numbers are of the reference's own test of its limiter (tests/common/test_requestratelimiter). */
@@ -256,6 +277,29 @@ static void one_peer_has_three_quarters_and_the_rest_is_for_others(void **state)
     rate_limiter_destroy(&limiter);
 }
 
+/* The reference's ratios: 10 up to a second, 3 up to a minute, 2 beyond (request_limiter.nim). */
+static void a_shared_limit_saves_up_for_the_periods_of_the_reference(void **state)
+{
+    static const struct {
+        uint64_t period_ns;
+        size_t periods;
+    } cases[] = {{SECOND / 10, 10}, {SECOND, 10}, {SECOND + 1, 3}, {60 * SECOND, 3},
+            {60 * SECOND + 1, 2}};
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct rate_limiter *limiter = make_shared(8, cases[i].period_ns);
+        uint64_t now = 1000 * SECOND;
+        size_t admitted = 0;
+        assert_true(admits(limiter, 1000, now));
+        now += 100 * cases[i].period_ns;
+        for (uint32_t peer = 0; peer < 100; peer++) {
+            admitted += admits(limiter, peer, now);
+        }
+        assert_int_equal(admitted, 8 * cases[i].periods);
+        rate_limiter_destroy(&limiter);
+    }
+}
+
 /* Field report H5, with a limit that the others stay below. */
 static void a_greedy_peer_leaves_a_quarter_of_a_shared_limit(void **state)
 {
@@ -287,7 +331,9 @@ int main(void)
             cmocka_unit_test(all_but_filter_are_shared_unless_it_says_each),
             cmocka_unit_test(a_shared_limit_is_that_of_the_reference),
             cmocka_unit_test(one_peer_has_three_quarters_and_the_rest_is_for_others),
+            cmocka_unit_test(a_shared_limit_saves_up_for_the_periods_of_the_reference),
             cmocka_unit_test(a_greedy_peer_leaves_a_quarter_of_a_shared_limit),
+            cmocka_unit_test(a_flood_of_peers_does_not_make_up_for_what_a_greedy_one_has_used),
             cmocka_unit_test(a_flood_of_peers_costs_no_memory_and_stops_nobody),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

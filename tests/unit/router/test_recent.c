@@ -112,6 +112,26 @@ static void holds_no_more_bytes_than_its_limit_and_drops_the_oldest(void **state
     recent_destroy(&recent);
 }
 
+static void growth_loses_nothing(void **state)
+{
+    enum {
+        COUNT = 3000
+    };
+    struct recent *recent;
+    (void)state;
+    assert_int_equal(recent_create(&recent, (size_t)COUNT * 2000), STATUS_OK);
+    for (unsigned i = 0; i < COUNT; i++) {
+        (void)add(recent, i, i);
+        assert_int_equal(recent_count(recent), i + 1);
+    }
+    for (unsigned i = 0; i < COUNT; i++) {
+        struct envelope *copy = message(i);
+        assert_non_null(recent_find(recent, copy->topic, copy->message, i));
+        envelope_unref(copy);
+    }
+    recent_destroy(&recent);
+}
+
 /* Deletion moves slots; with keys that share their homes every one must still be found. */
 static void finds_everything_after_growth_and_deletion_among_crowded_keys(void **state)
 {
@@ -177,6 +197,7 @@ int main(void)
             cmocka_unit_test(tells_messages_with_one_key_apart_by_their_bytes),
             cmocka_unit_test(gives_up_after_a_few_comparisons),
             cmocka_unit_test(holds_no_more_bytes_than_its_limit_and_drops_the_oldest),
+            cmocka_unit_test(growth_loses_nothing),
             cmocka_unit_test(finds_everything_after_growth_and_deletion_among_crowded_keys),
             cmocka_unit_test(pins_a_whole_frame_when_the_message_is_the_smaller_part_of_it),
             cmocka_unit_test(without_a_limit_it_holds_nothing),

@@ -256,6 +256,36 @@ static void remembers_only_so_many_who_left(void **state)
     topic_scores_destroy(&scores);
 }
 
+static void leave_after_a_penalty(struct peer_scores *scores, uint64_t peer)
+{
+    struct score_card card = {0};
+    assert_int_equal(peer_scores_connect(scores, peer, 0, &card), STATUS_OK);
+    peer_scores_penalise(scores, peer, 1);
+    peer_scores_disconnect(scores, peer, 0);
+}
+
+/* Who comes back, and who is forgotten, gives its place among them to another. */
+static void remembers_only_so_many_who_left_with_penalties(void **state)
+{
+    (void)state;
+    struct score_options options = score_defaults;
+    struct peer_scores *scores = NULL;
+    options.retained_max = 10;
+    assert_int_equal(peer_scores_create(&scores, &options), STATUS_OK);
+    for (uint64_t round = 0; round < 3; round++) {
+        for (uint64_t i = 0; i < 20; i++) {
+            leave_after_a_penalty(scores, ALICE);
+        }
+        for (uint64_t peer = 1; peer < 50; peer++) {
+            leave_after_a_penalty(scores, ALICE + peer);
+        }
+        assert_int_equal(peer_scores_peer_count(scores), 10);
+        peer_scores_tick(scores, 601 * SECOND_NS);
+        assert_int_equal(peer_scores_peer_count(scores), 0);
+    }
+    peer_scores_destroy(&scores);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -270,6 +300,7 @@ int main(void)
             cmocka_unit_test(who_leaves_with_nothing_bad_is_forgotten_at_once),
             cmocka_unit_test(lanes_add_up_on_one_card),
             cmocka_unit_test(remembers_only_so_many_who_left),
+            cmocka_unit_test(remembers_only_so_many_who_left_with_penalties),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -125,6 +125,16 @@ static void keeps_the_border_between_the_two_topics(void **state)
     assert_true(is_new);
     assert_non_null(subscriptions_find_list(subscriptions, span_of_text("a"), span_of_text("bc")));
     assert_null(subscriptions_find_list(subscriptions, span_of_text("ab"), span_of_text("c")));
+    /* also where the lengths differ in their second byte only */
+    uint8_t text[400];
+    memset(text, 'a', sizeof(text));
+    request.pubsub_topic = span_of(text, 300);
+    content = span_of(text, 44);
+    assert_int_equal(subscriptions_subscribe(subscriptions, (struct subscriber_entry){.id = 1},
+                             &request, 0, &is_new),
+            SUBSCRIPTION_OK);
+    assert_non_null(subscriptions_find_list(subscriptions, span_of(text, 300), span_of(text, 44)));
+    assert_null(subscriptions_find_list(subscriptions, span_of(text, 44), span_of(text, 300)));
     subscriptions_destroy(&subscriptions);
 }
 

@@ -147,6 +147,26 @@ static void agrees_with_a_plain_scan_in_every_scope(void **state)
     sync_set_destroy(&set);
 }
 
+static void shows_the_ids_of_all_topics_in_one_order(void **state)
+{
+    (void)state;
+    struct sync_set *set = fill();
+    struct sync_view *view = view_of(set, NULL, NULL);
+    struct sync_range all =
+            range_of((struct id_key){.timestamp_ns = 0}, (struct id_key){.timestamp_ns = 1000000});
+    struct id_key before = {.timestamp_ns = 0};
+    struct id_key key;
+    size_t count = 0;
+    sync_view_seek(view, &all);
+    for (; sync_view_next(view, &key); count++) {
+        assert_true(compare_plainly(&before, &key) < 0);
+        before = key;
+    }
+    assert_int_equal(count, RECORDS);
+    sync_view_destroy(&view);
+    sync_set_destroy(&set);
+}
+
 static void takes_an_id_once(void **state)
 {
     (void)state;
@@ -254,6 +274,14 @@ static void when_full_the_oldest_moment_makes_room(void **state)
     key = key_of(&record[2]);
     assert_true(sync_set_contains(set, &key));
     assert_int_equal(sync_set_insert(set, &record[4]), SYNC_TOO_OLD);
+    /* of whichever topic: it is the last of these now */
+    record[0] = make_record(15, 6, &topics[2], "/a/1/x/proto");
+    record[1] = make_record(40, 7, &topics[2], "/a/1/x/proto");
+    for (size_t i = 0; i < 2; i++) {
+        assert_int_equal(sync_set_insert(set, &record[i]), SYNC_INSERTED);
+    }
+    assert_int_equal(sync_set_count(set), 3);
+    assert_int_equal(sync_set_covered_from(set), 16);
     sync_set_destroy(&set);
 }
 
@@ -343,6 +371,26 @@ static void covers_again_what_was_pruned_too_early_and_knows_that_it_is_missing(
     sync_set_destroy(&set);
 }
 
+static void joins_the_two_closest_gaps_when_there_are_too_many(void **state)
+{
+    (void)state;
+    struct sync_set *set = create(3);
+    for (int64_t i = 0; i < 64; i++) {
+        /* the last two are the closest */
+        sync_set_mark_incomplete(set, i * 100 - (i == 63), i * 100);
+    }
+    assert_int_equal(sync_set_gap_count(set), 64);
+    sync_set_mark_incomplete(set, 10000, 10000);
+    assert_int_equal(sync_set_gap_count(set), 64);
+    assert_gap(set, 61, 6100, 6100);
+    assert_gap(set, 62, 6200, 6300);
+    assert_gap(set, 63, 10000, 10000);
+    sync_set_mark_incomplete(set, INT64_MAX - 5, INT64_MAX);
+    sync_set_mark_incomplete(set, INT64_MIN, INT64_MAX);
+    assert_int_equal(sync_set_gap_count(set), 1);
+    sync_set_destroy(&set);
+}
+
 static void never_forgets_a_gap_however_many_there_are(void **state)
 {
     (void)state;
@@ -368,6 +416,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
             cmocka_unit_test(agrees_with_a_plain_scan_in_every_scope),
+            cmocka_unit_test(shows_the_ids_of_all_topics_in_one_order),
             cmocka_unit_test(takes_an_id_once),
             cmocka_unit_test(the_scope_of_a_view_is_what_both_scopes_name),
             cmocka_unit_test(pruning_in_steps_shows_readers_the_pruned_set_at_once),
@@ -376,6 +425,7 @@ int main(void)
             cmocka_unit_test(an_id_taken_back_is_gone_and_may_come_again),
             cmocka_unit_test(covers_again_what_was_pruned_too_early_and_knows_that_it_is_missing),
             cmocka_unit_test(joins_and_cuts_the_times_it_may_be_missing_something_of),
+            cmocka_unit_test(joins_the_two_closest_gaps_when_there_are_too_many),
             cmocka_unit_test(never_forgets_a_gap_however_many_there_are),
     };
     return cmocka_run_group_tests(tests, name_topics, NULL);

@@ -70,6 +70,8 @@ static void median_is_of_the_last_messages_of_all_lanes(void **state)
     traffic_note_offset(&other, 7);
     assert_int_equal(traffic_median_offset(both, 2, &samples), 7);
     assert_int_equal(samples, 3);
+    traffic_note_offset(&other, 8); /* -5, 7, 8, 100 */
+    assert_int_equal(traffic_median_offset(both, 2, &samples), 7);
     for (int i = 0; i < TRAFFIC_OFFSETS; i++) { /* what was before is forgotten */
         traffic_note_offset(&other, 1000 + i);
     }
