@@ -9,7 +9,8 @@
 #include "admin/http_private.h"
 #include "base/metrics.h"
 
-static const char text_type[] = "text/plain; charset=utf-8";
+/* Without a charset, as the reference has it: there are clients that compare all of it. */
+static const char text_type[] = "text/plain";
 
 const char *http_request_segment(const struct http_request *request, size_t i)
 {

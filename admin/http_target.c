@@ -101,18 +101,48 @@ static char *behind_host(char *target)
     return target[length] == '/' ? target + length : target;
 }
 
+/*
+ * Values of one name become one, with commas between them, as the reference takes them. There is room
+ * for it behind the text.
+ */
+static void join_values(struct http_target *target, char *room)
+{
+    for (size_t i = 0; i < target->parameter_count; i++) {
+        struct http_parameter *first = &target->parameters[i];
+        char *to = room;
+        for (size_t j = i + 1; j < target->parameter_count; j++) {
+            struct http_parameter *next = &target->parameters[j];
+            if (first->name == NULL || next->name == NULL || strcmp(next->name, first->name) != 0) {
+                continue;
+            }
+            to = to == room ? stpcpy(to, first->value) : to;
+            to = stpcpy(stpcpy(to, ","), next->value);
+            next->name = NULL;
+        }
+        if (to != room) {
+            first->value = room;
+            room = to + 1;
+        }
+    }
+}
+
 enum status http_target_parse(struct http_target *out, const char *raw)
 {
+    size_t size = strlen(raw) + 1;
     memset(out, 0, sizeof(*out));
-    out->text = strdup(raw);
+    out->text = malloc(2 * size);
     if (out->text == NULL) {
         return STATUS_NO_MEMORY;
     }
+    memcpy(out->text, raw, size);
     char *query = behind_host(out->text);
     char *path = strsep(&query, "?");
     enum status status = split_path(out, path);
     if (status == STATUS_OK) {
         status = split_query(out, query);
+    }
+    if (status == STATUS_OK) {
+        join_values(out, out->text + size);
     }
     if (status != STATUS_OK) {
         http_target_fini(out);
@@ -129,7 +159,8 @@ void http_target_fini(struct http_target *target)
 const char *http_target_find(const struct http_target *target, const char *name)
 {
     for (size_t i = 0; i < target->parameter_count; i++) {
-        if (strcmp(target->parameters[i].name, name) == 0) {
+        const char *there = target->parameters[i].name; /* NULL: joined to another one */
+        if (there != NULL && strcmp(there, name) == 0) {
             return target->parameters[i].value;
         }
     }

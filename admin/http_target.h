@@ -21,7 +21,7 @@ enum {
 };
 
 struct http_parameter {
-    const char *name;
+    const char *name; /* NULL: the value is part of an earlier one */
     const char *value;
 };
 
@@ -41,7 +41,7 @@ struct http_target {
 MUST_USE enum status http_target_parse(struct http_target *out, const char *raw);
 void http_target_fini(struct http_target *target);
 
-/* NULL when it is not there; the first of several. */
+/* NULL when it is not there. Several of one name are one value, with commas between them. */
 const char *BORROWED http_target_find(const struct http_target *target, const char *name);
 
 /*

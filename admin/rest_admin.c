@@ -282,7 +282,7 @@ static void dial_next(struct rest_answer *answer)
 
 static void post_peers(void *context, struct http_request *request)
 {
-    struct rest_error error;
+    struct rest_error error = {0};
     struct rest_api *api = context;
     if (!rest_has_json_body(request)) {
         return;

@@ -126,7 +126,7 @@ enum status rest_take_cached(struct rest_cache *cache, const struct http_request
         return rest_cache_fetch(cache, kind, name, out);
     }
     *out = NULL;
-    return rest_cache_is_subscribed(cache, kind, name) ? STATUS_OK : STATUS_NOT_FOUND;
+    return rest_cache_is_readable(cache, kind, name) ? STATUS_OK : STATUS_NOT_FOUND;
 }
 
 void rest_respond_json(struct http_request *request, unsigned status, struct rest_text *text)
@@ -140,27 +140,30 @@ void rest_respond_json(struct http_request *request, unsigned status, struct res
     http_respond_owned(request, status, rest_json_type, body, length);
 }
 
-bool rest_has_json_body(struct http_request *request)
+const char *rest_body_fault(const struct http_request *request)
 {
     static const char *const types[] = {"application/json", "text/plain"};
     const char *type = http_request_header(request, "Content-Type");
     if (http_request_body(request).length == 0) {
-        http_respond_text(request, HTTP_BAD_REQUEST, "Missing content body");
-        return false;
+        return "Missing content body";
     }
     for (size_t i = 0; type != NULL && i < sizeof(types) / sizeof(types[0]); i++) {
         size_t length = strlen(types[i]);
         if (strncasecmp(type, types[i], length) == 0 &&
                 strchr("; \t", type[length]) != NULL) { /* the end counts as well */
-            return true;
+            return NULL;
         }
     }
-    if (type == NULL) {
-        return true;
+    return type == NULL ? NULL : "Wrong Content-Type, expected application/json or text/plain";
+}
+
+bool rest_has_json_body(struct http_request *request)
+{
+    const char *fault = rest_body_fault(request);
+    if (fault != NULL) {
+        http_respond_text(request, HTTP_BAD_REQUEST, "%s", fault);
     }
-    http_respond_text(request, HTTP_BAD_REQUEST,
-            "Wrong Content-Type, expected application/json or text/plain");
-    return false;
+    return fault == NULL;
 }
 
 void rest_respond_bad_body(
@@ -170,8 +173,11 @@ void rest_respond_bad_body(
         http_respond_text(request, HTTP_UNAVAILABLE, "out of memory");
         return;
     }
-    http_respond_text(
-            request, HTTP_BAD_REQUEST, "Invalid content body, could not decode: %s", error->text);
+    http_respond_text(request, HTTP_BAD_REQUEST, "%s%s",
+            error->is_base64
+                    ? ""
+                    : "Invalid content body, could not decode: Unable to deserialize data: ",
+            error->text);
 }
 
 struct rest_answer *rest_answer_begin(struct rest_api *api, struct http_request *request)
@@ -266,7 +272,7 @@ const char *rest_refusal_text(
     case LEDGER_INTAKE_CONTENT_TOPIC_NOT_UTF8:
         return "content topic is not UTF-8";
     case LEDGER_INTAKE_META_TOO_LONG:
-        return "invalid length for Meta field";
+        return "invalid length for Meta field: longer than 64 bytes";
     case LEDGER_INTAKE_NOT_SIGNED:
         return "the shard is protected and the message has not its signature";
     case LEDGER_INTAKE_TIMESTAMP_OUT_OF_RANGE:
@@ -274,7 +280,7 @@ const char *rest_refusal_text(
     case LEDGER_INTAKE_TOPIC_NOT_SUBSCRIBED:
         return "Node not subscribed to topic";
     case LEDGER_INTAKE_DUPLICATE:
-        return "message was published before";
+        return "Dropping already-seen message";
     default:
         return "the node is out of memory";
     }

@@ -18,6 +18,7 @@ static enum status refuse(struct rest_error *error, const char *format, ...)
     va_start(arguments, format);
     vsnprintf(error->text, sizeof(error->text), format, arguments);
     va_end(arguments);
+    error->is_base64 = false;
     return STATUS_BAD_FIELD;
 }
 
@@ -193,7 +194,9 @@ static enum status take_base64(struct span *out, uint8_t **to, const json_t *obj
     size_t length;
     enum status status = base64_decode(*to, &length, text_of(object, name));
     if (status != STATUS_OK) {
-        return refuse(error, "Field `%s` is not base64", name);
+        status = refuse(error, "Incorrect base64 string: field `%s`", name);
+        error->is_base64 = true;
+        return status;
     }
     *out = span_of(*to, length);
     *to += length;

@@ -24,6 +24,7 @@ enum {
 /* What was wrong, for the client. */
 struct rest_error {
     char text[256];
+    bool is_base64; /* all was well but the base64 of a field, which the reference says otherwise */
 };
 
 struct rest_list {

@@ -146,7 +146,7 @@ static bool has_json_type(const struct http_request *request)
 static void change(struct rest_api *api, struct http_request *request, enum rest_filter_verb verb)
 {
     struct rest_error error = {.text = "Wrong Content-Type, expected application/json"};
-    char description[sizeof(error.text) + 64] = "Failed to decode request: ";
+    char description[sizeof(error.text) + 64] = "BAD_REQUEST: Failed to decode request: ";
     struct filter_call *call = make_call(request, verb);
     if (call == NULL) {
         return;

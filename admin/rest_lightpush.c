@@ -61,10 +61,8 @@ static void end_legacy_push(void *context, const struct rest_push_outcome *outco
     } else if (strcmp(outcome->description, no_peer) == 0) {
         rest_answer_send_text(answer, HTTP_UNAVAILABLE, "%s", no_peer);
     } else {
-        /* The legacy protocol has no such code: it is the peer that was not reached. */
-        bool is_unreached = outcome->code == CODE_NO_RELAY_PEERS;
-        rest_answer_send_text(answer, HTTP_UNAVAILABLE, "Failed to request a message push: %s%s",
-                is_unreached ? "dial_failure: " : "", outcome->description);
+        rest_answer_send_text(answer, HTTP_UNAVAILABLE, "Failed to request a message push: %s",
+                outcome->description);
     }
 }
 
@@ -168,11 +166,16 @@ static void respond_bad_push(struct http_request *request, bool is_legacy, enum 
 {
     char description[sizeof(error->text) + 64];
     struct rest_text text = {0};
+    if (is_legacy && error->is_base64) {
+        http_respond_text(request, HTTP_BAD_REQUEST, "Invalid message: %s", error->text);
+        return;
+    }
     if (is_legacy || status == STATUS_NO_MEMORY) {
         rest_respond_bad_body(request, status, error);
         return;
     }
-    snprintf(description, sizeof(description), "Invalid push request! %s", error->text);
+    snprintf(description, sizeof(description), "Invalid %s! %s",
+            error->is_base64 ? "message" : "push request", error->text);
     struct rest_push_outcome outcome = {.code = HTTP_BAD_REQUEST, .description = description};
     add_outcome(&text, &outcome);
     rest_respond_json(request, HTTP_BAD_REQUEST, &text);
@@ -181,8 +184,15 @@ static void respond_bad_push(struct http_request *request, bool is_legacy, enum 
 static void push(struct rest_api *api, struct http_request *request, bool is_legacy)
 {
     struct rest_push content;
-    struct rest_error error;
-    if (!rest_has_json_body(request)) {
+    struct rest_error error = {0};
+    const char *fault = rest_body_fault(request);
+    if (fault != NULL && is_legacy) {
+        http_respond_text(request, HTTP_BAD_REQUEST, "%s", fault);
+        return;
+    }
+    if (fault != NULL) {
+        snprintf(error.text, sizeof(error.text), "%s", fault);
+        respond_bad_push(request, is_legacy, STATUS_BAD_FIELD, &error);
         return;
     }
     enum status status = rest_push_parse(

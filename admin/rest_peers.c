@@ -3,6 +3,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "codec/topics.h"
@@ -214,45 +215,71 @@ static void add_group(struct rest_text *text, const struct group *group,
     rest_text_add(text, "]}");
 }
 
-/* The group of the next shard of ours from place *at on; false behind the last. */
-static bool next_group(
-        const struct rest_peers_request *request, bool only_mesh, size_t *at, struct group *out)
+static int compare_shards(const void *a, const void *b)
+{
+    const uint16_t *left = a;
+    const uint16_t *right = b;
+    return *left - *right;
+}
+
+/* The shards of ours that are joined, in order; NULL: no memory, or none. */
+static uint16_t *list_shards(const struct rest_peers_request *request, size_t *count)
 {
     struct span topic;
     struct shard shard;
-    while (request->services->joined_at(request->services->context, (*at)++, &topic)) {
-        if (shard_parse(&shard, topic) == STATUS_OK && shard.cluster == request->cluster) {
-            *out = (struct group){.only_mesh = only_mesh, .topic = topic, .shard = shard.index};
-            return true;
+    uint16_t *shards = NULL;
+    size_t room = 0;
+    *count = 0;
+    for (size_t i = 0; request->services->joined_at(request->services->context, i, &topic); i++) {
+        if (shard_parse(&shard, topic) != STATUS_OK || shard.cluster != request->cluster) {
+            continue;
         }
+        if (*count == room) {
+            room = room > 0 ? 2 * room : 16;
+            uint16_t *more = realloc(shards, room * sizeof(*shards));
+            if (more == NULL) {
+                break;
+            }
+            shards = more;
+        }
+        shards[(*count)++] = shard.index;
     }
-    return false;
+    if (*count > 0) {
+        qsort(shards, *count, sizeof(*shards), compare_shards);
+    }
+    return shards;
+}
+
+/* The group of one shard; its topic's name is written to name. */
+static struct group group_of(const struct rest_peers_request *request, uint16_t shard,
+        bool only_mesh, char name[SHARD_TOPIC_MAX_BYTES])
+{
+    size_t length = shard_format(name, (struct shard){.cluster = request->cluster, .index = shard});
+    return (struct group){.only_mesh = only_mesh, .topic = span_of(name, length), .shard = shard};
 }
 
 static void add_groups(struct rest_text *text, const struct rest_peers_request *request,
         const struct rest_peer *peers, size_t count)
 {
-    struct group group;
-    size_t at = 0;
-    bool is_first = true;
+    char name[SHARD_TOPIC_MAX_BYTES];
+    size_t shard_count;
+    uint16_t *shards = list_shards(request, &shard_count);
     rest_text_add(text, "[");
-    while (next_group(request, request->view == REST_PEERS_MESH, &at, &group)) {
-        rest_text_add(text, is_first ? "" : ",");
+    for (size_t i = 0; i < shard_count; i++) {
+        struct group group = group_of(request, shards[i], request->view == REST_PEERS_MESH, name);
+        rest_text_add(text, i > 0 ? "," : "");
         add_group(text, &group, peers, count);
-        is_first = false;
     }
     rest_text_add(text, "]");
+    free(shards);
 }
 
 static void add_group_of_shard(struct rest_text *text, const struct rest_peers_request *request,
         const struct rest_peer *peers, size_t count)
 {
     char name[SHARD_TOPIC_MAX_BYTES];
-    size_t length = shard_format(
-            name, (struct shard){.cluster = request->cluster, .index = request->shard});
-    struct group group = {.only_mesh = request->view == REST_PEERS_MESH_ON,
-            .topic = span_of(name, length),
-            .shard = request->shard};
+    struct group group =
+            group_of(request, request->shard, request->view == REST_PEERS_MESH_ON, name);
     add_group(text, &group, peers, count);
 }
 
@@ -269,19 +296,20 @@ static void add_count(struct rest_text *text, const char *name, size_t number, b
 static void add_group_counts(struct rest_text *text, const struct rest_peers_request *request,
         const struct rest_peer *peers, size_t count, bool only_mesh)
 {
-    struct group group;
-    size_t at = 0;
+    char topic[SHARD_TOPIC_MAX_BYTES];
     size_t total = 0;
-    bool is_first = true;
-    while (next_group(request, only_mesh, &at, &group)) {
+    size_t shard_count;
+    uint16_t *shards = list_shards(request, &shard_count);
+    for (size_t i = 0; i < shard_count; i++) {
         char name[8];
+        struct group group = group_of(request, shards[i], only_mesh, topic);
         size_t found = count_group(&group, peers, count);
         snprintf(name, sizeof(name), "%u", group.shard);
-        add_count(text, name, found, is_first);
-        is_first = false;
+        add_count(text, name, found, i == 0);
         total += found;
     }
-    add_count(text, only_mesh ? "Total mesh peers" : "Total relay peers", total, is_first);
+    free(shards);
+    add_count(text, only_mesh ? "Total mesh peers" : "Total relay peers", total, shard_count == 0);
 }
 
 static void add_stats(struct rest_text *text, const struct rest_peers_request *request,

@@ -38,6 +38,9 @@ extern const size_t rest_admin_route_count;
 /* Answers with the text, which is empty then; 503 when there was no memory for it. */
 void rest_respond_json(struct http_request *request, unsigned status, struct rest_text *text);
 
+/* Why the body cannot be JSON, or NULL. */
+const char *rest_body_fault(const struct http_request *request);
+
 /* False, and answered, when the body is there but said to be of another type than JSON or text. */
 bool rest_has_json_body(struct http_request *request);
 

@@ -23,7 +23,7 @@ static const struct rest_services *services_of(const struct rest_api *api)
 /* False, and answered, when it is none. */
 static bool take_list(struct http_request *request, struct rest_list *list)
 {
-    struct rest_error error;
+    struct rest_error error = {0};
     if (!rest_has_json_body(request)) {
         return false;
     }
@@ -35,10 +35,11 @@ static bool take_list(struct http_request *request, struct rest_list *list)
 }
 
 /* False, and answered, when one is no static shard's name. */
-static bool are_shards(
-        struct rest_api *api, struct http_request *request, const struct rest_list *list)
+static bool are_shards(struct rest_api *api, struct http_request *request,
+        const struct rest_list *list, const char *verb)
 {
     (void)api;
+    (void)verb;
     struct rest_text bad = {0};
     struct shard shard;
     size_t count = 0;
@@ -54,7 +55,7 @@ static bool are_shards(
         size_t length;
         char *text = rest_text_take(&bad, &length);
         http_respond_owned(request, text != NULL ? HTTP_BAD_REQUEST : HTTP_UNAVAILABLE,
-                "text/plain; charset=utf-8", text, length);
+                "text/plain", text, length);
     }
     rest_text_fini(&bad);
     return count == 0;
@@ -72,7 +73,8 @@ static void respond_failed(
 /* What is done for each topic of a list, and what it is called. */
 struct list_action {
     enum status (*act)(struct rest_api *api, struct span topic);
-    bool (*check)(struct rest_api *api, struct http_request *request, const struct rest_list *list);
+    bool (*check)(struct rest_api *api, struct http_request *request, const struct rest_list *list,
+            const char *name);
     const char *name;
 };
 
@@ -83,7 +85,7 @@ static void act_on_list(
     if (!take_list(request, &list)) {
         return;
     }
-    if (action->check(api, request, &list)) {
+    if (action->check(api, request, &list, action->name)) {
         enum status status = STATUS_OK;
         size_t i = 0;
         for (; status == STATUS_OK && i < list.count; i++) {
@@ -219,7 +221,7 @@ static void publish(struct rest_api *api, struct http_request *request, struct s
 static bool take_message(
         struct rest_api *api, struct http_request *request, struct rest_message *message)
 {
-    struct rest_error error;
+    struct rest_error error = {0};
     if (!rest_has_json_body(request)) {
         return false;
     }
@@ -286,16 +288,18 @@ static void post_auto_messages(void *context, struct http_request *request)
 /* Subscriptions by content topic. */
 
 /* False, and answered, when one has no shard. */
-static bool have_shards(
-        struct rest_api *api, struct http_request *request, const struct rest_list *list)
+static bool have_shards(struct rest_api *api, struct http_request *request,
+        const struct rest_list *list, const char *verb)
 {
+    char what[32];
     char name[SHARD_TOPIC_MAX_BYTES];
     struct span topic;
     for (size_t i = 0; i < list->count; i++) {
         enum status status =
                 rest_shard_of(api, name, sizeof(name), &topic, span_of_text(list->items[i]));
         if (status != STATUS_OK) {
-            respond_no_shard(request, "Subscribe failed:", status);
+            snprintf(what, sizeof(what), "%s failed:", verb);
+            respond_no_shard(request, what, status);
             return false;
         }
     }

@@ -22,6 +22,10 @@
 #include "base/status.h"
 #include "codec/waku_message.h"
 
+enum {
+    REST_REQUEST_ID_SIZE = 32
+};
+
 /* What became of a publish. reason: LEDGER_INTAKE_... */
 enum rest_verdict {
     REST_ACCEPTED,
@@ -70,10 +74,17 @@ struct rest_store_call {
     struct archive_query query;
     const char *peer; /* multiaddr with /p2p; NULL: the own archive, else --storenode */
     archive_sink *row;
+    char request_id[REST_REQUEST_ID_SIZE]; /* under which a peer was asked; "": none was */
     /*
-     * STATUS_OK with a page. STATUS_BAD_CURSOR, STATUS_BAD_QUERY, STATUS_UNREACHABLE,
-     * STATUS_NO_COMMON_PROTOCOL, STATUS_TIMED_OUT, STATUS_LIMIT_REACHED (429), ...; description: what
-     * a peer said, or "".
+     * Of a peer that did not give what it was asked for, in the codes of the reference's client: what
+     * it answered, 300 for an answer of no use, 504 when it cannot be asked, 0 for a code that is not known.
+     */
+    bool has_peer_code;
+    uint32_t peer_code;
+    /*
+     * STATUS_OK with a page. STATUS_CLOSED with has_peer_code; STATUS_BAD_CURSOR, STATUS_BAD_QUERY,
+     * STATUS_TIMED_OUT, STATUS_LIMIT_REACHED (429), STATUS_NOT_FOUND (no peer to ask), ...;
+     * description: what a peer said, or "".
      */
     void (*end)(struct rest_store_call *call, enum status status, const struct archive_page *page,
             const char *description);

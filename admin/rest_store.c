@@ -25,15 +25,27 @@ static void free_request(void *data)
     free(store);
 }
 
+static void begin_answer(
+        struct store_request *store, const char *request_id, uint32_t code, const char *description)
+{
+    struct rest_text *text = &store->answer->text;
+    rest_text_add(text, "{\"requestId\":");
+    rest_text_add_string(text, span_of_text(request_id));
+    rest_text_add(text, ",\"statusCode\":");
+    rest_text_add_number(text, code);
+    rest_text_add(text, ",\"statusDesc\":");
+    rest_text_add_string(text, span_of_text(description));
+    rest_text_add(text, ",\"messages\":[");
+}
+
 /* On the query thread, or where a peer's answer is read. */
 static enum status take_row(void *context, const struct archive_row *row)
 {
     struct store_request *store = context;
     struct rest_text *text = &store->answer->text;
     size_t before = text->length;
-    if (store->row_count == 0) {
-        rest_text_add(text, "{\"requestId\":\"\",\"statusCode\":200,\"statusDesc\":\"OK\","
-                            "\"messages\":[");
+    if (before == 0) {
+        begin_answer(store, store->call.request_id, HTTP_OK, "OK");
     }
     /* A row that is no message is left out, as it is of no use to anybody. */
     if (rest_add_row(text, row, store->query.query.include_data, store->row_count == 0)) {
@@ -50,8 +62,7 @@ static void send_page(struct store_request *store, const struct archive_page *pa
     struct rest_text *text = &store->answer->text;
     if (store->row_count == 0) {
         rest_text_fini(text);
-        rest_text_add(text, "{\"requestId\":\"\",\"statusCode\":200,\"statusDesc\":\"OK\","
-                            "\"messages\":[");
+        begin_answer(store, store->call.request_id, HTTP_OK, "OK");
     }
     rest_text_add(text, "]");
     if (page->has_cursor) {
@@ -59,6 +70,16 @@ static void send_page(struct store_request *store, const struct archive_page *pa
         rest_text_add_hex(text, span_of(page->cursor, sizeof(page->cursor)));
     }
     rest_text_add(text, "}");
+    store->answer->is_json = true;
+    rest_answer_send(store->answer);
+}
+
+/* The reference passes on what a peer answered: it is an answer, so HTTP's code is 200. */
+static void send_peer_failure(struct store_request *store, const char *description)
+{
+    rest_text_fini(&store->answer->text);
+    begin_answer(store, "", store->call.peer_code, description);
+    rest_text_add(&store->answer->text, "]}");
     store->answer->is_json = true;
     rest_answer_send(store->answer);
 }
@@ -91,11 +112,6 @@ static void send_failure(struct store_request *store, enum status status, const 
         rest_answer_send_text(
                 answer, HTTP_PRECONDITION_FAILED, "No suitable service peer & no discovery method");
         return;
-    case STATUS_UNREACHABLE:
-    case STATUS_NO_COMMON_PROTOCOL:
-        rest_answer_send_text(answer, HTTP_INTERNAL_ERROR,
-                "Error occurred in queryFut.read() [PEER_DIAL_FAILURE: %s]", why);
-        return;
     default:
         rest_answer_send_text(
                 answer, HTTP_INTERNAL_ERROR, "Error occurred in queryFut.read() [%s]", why);
@@ -109,6 +125,8 @@ static void end_query(struct rest_store_call *call, enum status status,
     struct store_request *store = call->context;
     if (status == STATUS_OK) {
         send_page(store, page);
+    } else if (call->has_peer_code) {
+        send_peer_failure(store, description);
     } else {
         send_failure(store, status, description);
     }

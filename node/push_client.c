@@ -126,7 +126,8 @@ static void on_answered(void *context, enum status status, const char *protocol,
     struct lightpush_answer answer;
     (void)protocol;
     if (status == STATUS_NO_COMMON_PROTOCOL) {
-        finish_failed(push, SERVICE_NO_RELAY_PEERS, "the service peer serves no lightpush", status);
+        finish_failed(push, SERVICE_NO_RELAY_PEERS,
+                "dial_failure: the service peer serves no lightpush", status);
         return;
     }
     if (status != STATUS_OK) {
@@ -171,7 +172,8 @@ static void ask_dialled(void *context, struct connection *connection)
     struct push *push = context;
     enum status status = connection == NULL ? STATUS_CLOSED : ask(push, connection);
     if (status != STATUS_OK) {
-        finish_failed(push, SERVICE_NO_RELAY_PEERS, "the service peer cannot be asked", status);
+        finish_failed(push, SERVICE_NO_RELAY_PEERS,
+                "dial_failure: the service peer cannot be asked", status);
     }
 }
 
@@ -182,7 +184,8 @@ static void on_dialled(void *context, enum status status, uint64_t connection)
         status = switch_run_on_connection(push->client->net_switch, connection, ask_dialled, push);
     }
     if (status != STATUS_OK) {
-        finish_failed(push, SERVICE_NO_RELAY_PEERS, "the service peer cannot be reached", status);
+        finish_failed(push, SERVICE_NO_RELAY_PEERS,
+                "dial_failure: the service peer cannot be reached", status);
     }
 }
 
@@ -248,7 +251,8 @@ static struct span find_topic(
     if (content_topic_parse(&content_topic, lightpush_content_topic(asked->message)) != STATUS_OK ||
             content_topic_shard(&shard.index, &content_topic, client->network_shards) !=
                     STATUS_OK) {
-        set_outcome(push, SERVICE_INVALID_MESSAGE, span_of_text("content topic has no shard"));
+        set_outcome(push, SERVICE_INVALID_MESSAGE,
+                span_of_text("Invalid content-topic: it has no shard"));
         return asked->pubsub_topic;
     }
     return span_of(name, shard_format(name, shard));

@@ -20,11 +20,9 @@ static void add_protocols(struct rest_text *text, const struct node_health *heal
         const struct health_protocol *protocol = &health->protocols[i];
         rest_text_add(text, i > 0 ? ",{" : "{");
         add_pair(text, protocol->name, protocol->health);
-        rest_text_add(text, ",\"desc\":");
         if (protocol->why != NULL) {
-            rest_text_add_string(text, span_of_text(protocol->why));
-        } else {
-            rest_text_add(text, "null");
+            rest_text_add(text, ",");
+            add_pair(text, "desc", protocol->why);
         }
         rest_text_add(text, "}");
     }

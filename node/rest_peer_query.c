@@ -18,7 +18,9 @@
 enum {
     QUERY_TIMEOUT_MS = 5000,
     ANSWER_MAX = 64 * 1024 * 1024, /* 100 messages of the largest kind, with room */
-    DESCRIPTION_SIZE = 256
+    DESCRIPTION_SIZE = 256,
+    BAD_ANSWER = 300, /* codes that only the asking side has */
+    UNREACHABLE = 504
 };
 
 /* One query, from the call to its end. One thread at a time works on it. */
@@ -42,10 +44,57 @@ static void end(struct peer_query *query, enum status status, const struct archi
     call->end(call, status, page, description);
 }
 
-static void end_failed(struct peer_query *query, enum status status, bool is_dial)
+/* As the reference names what its client meets with; the name stands before the description. */
+static void end_with_code(struct peer_query *query, uint32_t code, struct span description)
 {
-    bool is_plain = status == STATUS_TIMED_OUT || status == STATUS_NO_COMMON_PROTOCOL;
-    end(query, is_plain || !is_dial ? status : STATUS_UNREACHABLE, NULL, status_text(status));
+    static const struct {
+        uint32_t code;
+        const char *name;
+    } names[] = {{BAD_ANSWER, "BAD_RESPONSE"}, {SERVICE_BAD_REQUEST, "BAD_REQUEST"},
+            {SERVICE_UNAVAILABLE, "SERVICE_UNAVAILABLE"}, {UNREACHABLE, "PEER_DIAL_FAILURE"}};
+    char text[DESCRIPTION_SIZE];
+    const char *name = NULL;
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        name = names[i].code == code ? names[i].name : name;
+    }
+    query->call->has_peer_code = true;
+    query->call->peer_code = name != NULL ? code : 0;
+    snprintf(text, sizeof(text), "%s%s%.*s", name != NULL ? name : "UNKNOWN",
+            description.length > 0 ? ": " : "",
+            (int)(description.length < 200 ? description.length : 200),
+            description.length > 0 ? (const char *)description.bytes : "");
+    end(query, STATUS_CLOSED, NULL, text);
+}
+
+static void end_unreached(struct peer_query *query)
+{
+    char id[PEER_ID_TEXT_SIZE] = "";
+    struct peer_id peer;
+    if (multiaddr_peer(&peer, &query->dial.address)) {
+        peer_id_print(id, &peer);
+    }
+    end_with_code(query, UNREACHABLE, span_of_text(id));
+}
+
+/* Of this node: a timeout, a client that does not read, no memory. Else it is the peer's. */
+static void end_failed(struct peer_query *query, enum status status)
+{
+    if (status == STATUS_TIMED_OUT || status == STATUS_BUSY || status == STATUS_NO_MEMORY) {
+        end(query, status, NULL, status_text(status));
+    } else if (status == STATUS_NO_COMMON_PROTOCOL) {
+        end_unreached(query);
+    } else {
+        end_with_code(query, BAD_ANSWER, span_of_text(status_text(status)));
+    }
+}
+
+static void end_dial(struct peer_query *query, enum status status)
+{
+    if (status == STATUS_TIMED_OUT || status == STATUS_NO_MEMORY) {
+        end_failed(query, status);
+    } else {
+        end_unreached(query);
+    }
 }
 
 /* The rows in turn; what fails ends them. */
@@ -63,16 +112,11 @@ static enum status pass_rows(const struct peer_query *query, struct store_answer
 
 static void end_refused(struct peer_query *query, const struct store_answer_view *view)
 {
-    char text[DESCRIPTION_SIZE];
     if (view->code == SERVICE_TOO_MANY_REQUESTS) {
         end(query, STATUS_LIMIT_REACHED, NULL, "");
-        return;
+    } else {
+        end_with_code(query, view->code, view->description);
     }
-    snprintf(text, sizeof(text), "%s: %.*s",
-            view->code == SERVICE_BAD_REQUEST ? "BAD_REQUEST" : "SERVICE_UNAVAILABLE",
-            (int)(view->description.length < 200 ? view->description.length : 200),
-            (const char *)view->description.bytes);
-    end(query, STATUS_CLOSED, NULL, text);
 }
 
 static void on_answered(void *context, enum status status, const char *protocol, struct span bytes)
@@ -85,7 +129,7 @@ static void on_answered(void *context, enum status status, const char *protocol,
         status = store_answer_read(&view, bytes);
     }
     if (status != STATUS_OK) {
-        end_failed(query, status, false);
+        end_failed(query, status);
         return;
     }
     if (view.code != SERVICE_OK) {
@@ -100,7 +144,7 @@ static void on_answered(void *context, enum status status, const char *protocol,
     if (status == STATUS_OK) {
         end(query, STATUS_OK, &page, "");
     } else {
-        end_failed(query, status, false);
+        end_failed(query, status);
     }
 }
 
@@ -125,7 +169,7 @@ static void ask(void *context, struct connection *connection)
             .context = query};
     enum status status = connection == NULL ? STATUS_CLOSED : exchange_call(connection, &call);
     if (status != STATUS_OK) {
-        end_failed(query, status, true);
+        end_dial(query, status);
     }
 }
 
@@ -137,7 +181,7 @@ static void on_dialled(void *context, enum status status, uint64_t connection)
                 network_switch(query->rest->node->network), connection, ask, query);
     }
     if (status != STATUS_OK) {
-        end_failed(query, status, true);
+        end_dial(query, status);
     }
 }
 
@@ -148,7 +192,7 @@ static void start(struct io_task *task)
             (struct peer_query *)((char *)task - offsetof(struct peer_query, task));
     enum status status = switch_dial(network_switch(query->rest->node->network), &query->dial);
     if (status != STATUS_OK) {
-        end_failed(query, status, true);
+        end_dial(query, status);
     }
 }
 
@@ -203,7 +247,6 @@ static void find_and_dial(struct rest_job *job)
 static enum status make_query(
         struct peer_query **out, struct rest *rest, struct rest_store_call *call)
 {
-    char id[32];
     struct peer_query *query = calloc(1, sizeof(*query));
     if (query == NULL) {
         return STATUS_NO_MEMORY;
@@ -212,8 +255,10 @@ static enum status make_query(
     query->call = call;
     query->deadline_ns =
             clock_monotonic_ns() + QUERY_TIMEOUT_MS * (uint64_t)NANOSECONDS_PER_MILLISECOND;
-    snprintf(id, sizeof(id), "rest-%llx", (unsigned long long)query->deadline_ns);
-    struct store_request request = {.request_id = span_of_text(id), .query = call->query};
+    snprintf(call->request_id, sizeof(call->request_id), "rest-%llx",
+            (unsigned long long)query->deadline_ns);
+    struct store_request request = {
+            .request_id = span_of_text(call->request_id), .query = call->query};
     enum status status = store_request_write(&query->request, &query->length, &request);
     if (status != STATUS_OK) {
         free(query);

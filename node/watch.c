@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/memory.h"
+#include "node/health_protocols.h"
 #include "node/node_private.h"
 
 static void say(char *why, size_t size, const char *format, ...)
@@ -116,65 +117,6 @@ static bool settle_part(
     return has_changed;
 }
 
-static const char *connection_of(const struct node_reading *reading)
-{
-    if (reading->relay.peers == 0) {
-        return "Disconnected";
-    }
-    return reading->relay.peers >= reading->relay.mesh_low ? "Connected" : "PartiallyConnected";
-}
-
-static bool is_served(const struct node *node, const char *protocol)
-{
-    const char *id;
-    if (node->network == NULL) {
-        return false;
-    }
-    for (size_t i = 0; (id = switch_protocol_at(network_switch(node->network), i)) != NULL; i++) {
-        if (strcmp(id, protocol) == 0) {
-            return true;
-        }
-    }
-    return false;
-}
-
-/* The reference's list; what needs relay is as ready as relay is. */
-static void list_protocols(
-        struct node_health *out, const struct node *node, const struct node_reading *reading)
-{
-    static const struct {
-        const char *name;
-        const char *id; /* NULL: not there */
-        bool needs_relay;
-        const char *why;
-    } rows[] = {{"Relay", "/vac/waku/relay/2.0.0", true, "No connected peers"},
-            {"Rln Relay", NULL, false, NULL},
-            {"Lightpush", "/vac/waku/lightpush/3.0.0", true,
-                    "Node has no relay peers to fullfill push requests"},
-            {"Legacy Lightpush", "/vac/waku/lightpush/2.0.0-beta1", true,
-                    "Node has no relay peers to fullfill push requests"},
-            {"Filter", "/vac/waku/filter-subscribe/2.0.0-beta1", true,
-                    "Relay is not ready, filter will not be able to sort out messages"},
-            {"Store", "/vac/waku/store-query/3.0.0", false, NULL},
-            {"Peer Exchange", "/vac/waku/peer-exchange/2.0.0-alpha1", false, NULL},
-            {"Rendezvous", "/vac/waku/rendezvous/1.0.0", false, NULL}, {"Mix", NULL, false, NULL}};
-    out->protocol_count = sizeof(rows) / sizeof(rows[0]);
-    for (size_t i = 0; i < out->protocol_count; i++) {
-        struct health_protocol *protocol = &out->protocols[i];
-        bool is_ready = !rows[i].needs_relay || reading->relay.peers > 0;
-        *protocol = (struct health_protocol){.name = rows[i].name, .health = "NOT_MOUNTED"};
-        if (rows[i].id != NULL && is_served(node, rows[i].id)) {
-            protocol->health = is_ready ? "READY" : "NOT_READY";
-            protocol->why = is_ready ? NULL : rows[i].why;
-        }
-        if (rows[i].id != NULL && reading->archive.is_there && strcmp(rows[i].name, "Store") == 0 &&
-                is_served(node, rows[i].id) && reading->archive.health != STATUS_OK) {
-            protocol->health = "NOT_READY";
-            protocol->why = status_text(reading->archive.health);
-        }
-    }
-}
-
 void watch_judge(struct watch *watch, const struct node_reading *reading, bool *has_changed)
 {
     struct verdicts verdicts;
@@ -191,10 +133,9 @@ void watch_judge(struct watch *watch, const struct node_reading *reading, bool *
         health->is_degraded = health->is_degraded || health->parts[i].is_degraded;
     }
     health->node = reading->is_running ? "READY" : "INITIALIZING";
-    health->connection = connection_of(reading);
     health->offset_median_ns = reading->offset_median_ns;
     health->offset_samples = reading->offset_samples;
-    list_protocols(health, watch->node, reading);
+    health_list_protocols(health, watch->node, reading);
     pthread_mutex_unlock(&watch->lock);
     for (size_t i = 0; i < HEALTH_PARTS; i++) {
         if (has_changed[i]) {

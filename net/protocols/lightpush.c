@@ -25,7 +25,8 @@ struct entrance {
     struct exchange_server server;
 };
 
-static const char seen_before[] = "message was seen before";
+/* Descriptions are the reference's where it has one: clients look for its words. */
+static const char seen_before[] = "Dropping already-seen message";
 
 struct lightpush {
     struct lightpush_options options;
@@ -175,7 +176,7 @@ void lightpush_settle(
     if (decision->verdict != LANE_NEW) {
         outcome = fault_of(decision->reason);
     } else if (peer_count == 0) {
-        outcome = (struct fault){SERVICE_NO_RELAY_PEERS, "no peers to relay to"};
+        outcome = (struct fault){SERVICE_NO_RELAY_PEERS, "No peers for topic, skipping publish"};
     }
     job->code = outcome.code;
     job->description = outcome.description;
@@ -191,11 +192,12 @@ static const struct topic *find_sharded_topic(
     struct content_topic content_topic;
     uint16_t index;
     char name[SHARD_TOPIC_MAX_BYTES];
-    *fault = (struct fault){SERVICE_INVALID_MESSAGE, "pubsub topic is missing"};
+    *fault = (struct fault){SERVICE_INVALID_MESSAGE,
+            "Pubsub topic must be specified when static sharding is enabled"};
     if (lightpush->options.network_shards == 0) {
         return NULL;
     }
-    *fault = (struct fault){SERVICE_INVALID_MESSAGE, "content topic has no shard"};
+    *fault = (struct fault){SERVICE_INVALID_MESSAGE, "Invalid content-topic: it has no shard"};
     if (content_topic_parse(&content_topic, lightpush_content_topic(message)) != STATUS_OK ||
             content_topic_shard(&index, &content_topic, lightpush->options.network_shards) !=
                     STATUS_OK) {
@@ -215,16 +217,17 @@ static const struct topic *find_topic(const struct lightpush *lightpush,
         return find_sharded_topic(lightpush, request->message, fault);
     }
     if (request->pubsub_topic.length == 0) {
-        *fault = (struct fault){SERVICE_BAD_REQUEST, "pubsub topic is empty"};
+        *fault = (struct fault){SERVICE_BAD_REQUEST, "topic must not be empty"};
         return NULL;
     }
     *fault = fault_of(LEDGER_INTAKE_TOPIC_NOT_SUBSCRIBED);
     return topic_registry_find_subscribed(lightpush->options.intake->topics, request->pubsub_topic);
 }
 
-static struct fault check_request(const struct lightpush *lightpush,
-        const struct lightpush_request *request, enum status read)
+static struct fault check_request(
+        const struct entrance *entrance, const struct lightpush_request *request, enum status read)
 {
+    const struct lightpush *lightpush = entrance->lightpush;
     if (read != STATUS_OK) {
         return (struct fault){SERVICE_BAD_REQUEST, status_text(read)};
     }
@@ -235,7 +238,9 @@ static struct fault check_request(const struct lightpush *lightpush,
         return (struct fault){SERVICE_BAD_REQUEST, "request_id is too long"};
     }
     if (!request->has_message) {
-        return (struct fault){SERVICE_BAD_REQUEST, "message is missing"};
+        return (struct fault){SERVICE_BAD_REQUEST, entrance->version == LIGHTPUSH_LEGACY
+                                                           ? "empty_request_body_failure"
+                                                           : "message is missing"};
     }
     if (request->message.length > lightpush->options.message_bytes_max) {
         return (struct fault){SERVICE_TOO_LARGE, lightpush->too_large};
@@ -321,7 +326,7 @@ static void on_requested(void *context, struct exchange *exchange, struct span b
     struct lightpush_request request;
     const struct topic *topic = NULL;
     enum status status = lightpush_request_read(&request, bytes, entrance->version);
-    struct fault fault = check_request(entrance->lightpush, &request, status);
+    struct fault fault = check_request(entrance, &request, status);
     metrics_add(METRIC_LIGHTPUSH_REQUESTS, 1);
     if (fault.code == 0) {
         topic = find_topic(entrance->lightpush, &request, &fault);

@@ -35,7 +35,7 @@ static void a_query_is_split_before_it_is_decoded(void **state)
     assert_int_equal(http_target_parse(&target, "/store?a=1%262&b=x+y%2B&empty=&bare&a=second&&"),
             STATUS_OK);
     assert_int_equal(target.parameter_count, 5);
-    assert_string_equal(http_target_find(&target, "a"), "1&2");
+    assert_string_equal(http_target_find(&target, "a"), "1&2,second");
     assert_string_equal(http_target_find(&target, "b"), "x y+");
     assert_string_equal(http_target_find(&target, "empty"), "");
     assert_string_equal(http_target_find(&target, "bare"), "");
@@ -100,6 +100,18 @@ static void parts_are_bounded(void **state)
     assert_int_equal(http_target_parse(&target, raw), STATUS_LIMIT_REACHED);
 }
 
+static void values_of_one_name_are_one_with_commas(void **state)
+{
+    struct http_target target;
+    (void)state;
+    assert_int_equal(http_target_parse(&target, "/a?t=%2Fa&n=1&t=b&t&=x&=y&n="), STATUS_OK);
+    assert_string_equal(http_target_find(&target, "t"), "/a,b,");
+    assert_string_equal(http_target_find(&target, "n"), "1,");
+    assert_string_equal(http_target_find(&target, ""), "x,y");
+    assert_null(http_target_find(&target, "a"));
+    http_target_fini(&target);
+}
+
 static bool matches(const char *raw, const char *pattern)
 {
     struct http_target target;
@@ -134,6 +146,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
             cmocka_unit_test(an_encoded_slash_stays_in_its_segment),
             cmocka_unit_test(what_is_encoded_twice_is_decoded_once),
+            cmocka_unit_test(values_of_one_name_are_one_with_commas),
             cmocka_unit_test(a_query_is_split_before_it_is_decoded),
             cmocka_unit_test(a_plus_in_the_path_is_a_plus),
             cmocka_unit_test(malformed_targets_are_refused),

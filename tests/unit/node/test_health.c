@@ -132,6 +132,28 @@ static void peers_are_missed_only_where_there_is_relay(void **state)
     assert_false(judge(fixture, HEALTH_PEERS)->is_degraded);
 }
 
+/* The reference's rule (its node_health_monitor): the service that fewest peers serve decides; two are good. */
+static void without_relay_peers_the_services_of_peers_connect_a_node(void **state)
+{
+    struct fixture *fixture = *state;
+    fixture->reading.relay.peers = 0;
+    fixture->reading.relay.is_there = false;
+    for (size_t i = 0; i < PEER_PROTOCOLS_COUNTED; i++) {
+        bool is_lightpush_v3 = strcmp(peer_protocols_counted[i], "/vac/waku/lightpush/3.0.0") == 0;
+        fixture->reading.protocol_peers[i][0] = is_lightpush_v3 ? 0 : 1;
+    }
+    (void)judge(fixture, HEALTH_PEERS);
+    assert_string_equal(fixture->watch.health.connection, "PartiallyConnected");
+    for (size_t i = 0; i < PEER_PROTOCOLS_COUNTED; i++) {
+        fixture->reading.protocol_peers[i][1] = 1;
+    }
+    (void)judge(fixture, HEALTH_PEERS);
+    assert_string_equal(fixture->watch.health.connection, "Connected");
+    memset(fixture->reading.protocol_peers, 0, sizeof(fixture->reading.protocol_peers));
+    (void)judge(fixture, HEALTH_PEERS);
+    assert_string_equal(fixture->watch.health.connection, "Disconnected");
+}
+
 int main(void)
 {
 #define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
@@ -141,6 +163,7 @@ int main(void)
             CASE(drops_count_until_it_has_been_quiet),
             CASE(clocks_that_differ_by_more_than_ten_seconds_are_trouble_in_both_directions),
             CASE(peers_are_missed_only_where_there_is_relay),
+            CASE(without_relay_peers_the_services_of_peers_connect_a_node),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
