@@ -101,6 +101,25 @@ static char *behind_host(char *target)
     return target[length] == '/' ? target + length : target;
 }
 
+/* Takes the values of later parameters of the same name into this one's, in *room; moves it behind. */
+static void join_later(struct http_target *target, size_t i, char **room)
+{
+    struct http_parameter *first = &target->parameters[i];
+    char *to = *room;
+    for (size_t j = i + 1; first->name != NULL && j < target->parameter_count; j++) {
+        struct http_parameter *next = &target->parameters[j];
+        if (next->name != NULL && strcmp(next->name, first->name) == 0) {
+            to = to == *room ? stpcpy(to, first->value) : to;
+            to = stpcpy(stpcpy(to, ","), next->value);
+            next->name = NULL;
+        }
+    }
+    if (to != *room) {
+        first->value = *room;
+        *room = to + 1;
+    }
+}
+
 /*
  * Values of one name become one, with commas between them, as the reference takes them. There is room
  * for it behind the text.
@@ -108,21 +127,7 @@ static char *behind_host(char *target)
 static void join_values(struct http_target *target, char *room)
 {
     for (size_t i = 0; i < target->parameter_count; i++) {
-        struct http_parameter *first = &target->parameters[i];
-        char *to = room;
-        for (size_t j = i + 1; j < target->parameter_count; j++) {
-            struct http_parameter *next = &target->parameters[j];
-            if (first->name == NULL || next->name == NULL || strcmp(next->name, first->name) != 0) {
-                continue;
-            }
-            to = to == room ? stpcpy(to, first->value) : to;
-            to = stpcpy(stpcpy(to, ","), next->value);
-            next->name = NULL;
-        }
-        if (to != room) {
-            first->value = room;
-            room = to + 1;
-        }
+        join_later(target, i, &room);
     }
 }
 

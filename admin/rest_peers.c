@@ -222,27 +222,34 @@ static int compare_shards(const void *a, const void *b)
     return *left - *right;
 }
 
-/* The shards of ours that are joined, in order; NULL: no memory, or none. */
-static uint16_t *list_shards(const struct rest_peers_request *request, size_t *count)
+/* From place *at on, of our cluster; false behind the last. */
+static bool next_shard(const struct rest_peers_request *request, size_t *at, uint16_t *out)
 {
     struct span topic;
     struct shard shard;
-    uint16_t *shards = NULL;
+    while (request->services->joined_at(request->services->context, (*at)++, &topic)) {
+        if (shard_parse(&shard, topic) == STATUS_OK && shard.cluster == request->cluster) {
+            *out = shard.index;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The shards of ours that are joined, in order; to be freed. What there is no memory for is left out. */
+static uint16_t *list_shards(const struct rest_peers_request *request, size_t *count)
+{
+    size_t at = 0;
     size_t room = 0;
+    uint16_t shard;
     *count = 0;
-    for (size_t i = 0; request->services->joined_at(request->services->context, i, &topic); i++) {
-        if (shard_parse(&shard, topic) != STATUS_OK || shard.cluster != request->cluster) {
-            continue;
-        }
-        if (*count == room) {
-            room = room > 0 ? 2 * room : 16;
-            uint16_t *more = realloc(shards, room * sizeof(*shards));
-            if (more == NULL) {
-                break;
-            }
-            shards = more;
-        }
-        shards[(*count)++] = shard.index;
+    while (next_shard(request, &at, &shard)) {
+        room++;
+    }
+    uint16_t *shards = calloc(room + 1, sizeof(*shards));
+    at = 0;
+    while (shards != NULL && *count < room && next_shard(request, &at, &shard)) {
+        shards[(*count)++] = shard;
     }
     if (*count > 0) {
         qsort(shards, *count, sizeof(*shards), compare_shards);
