@@ -35,7 +35,7 @@ static struct memory_archive *memory_of(struct archive *archive)
 
 static uint64_t charge_of(const struct envelope *envelope)
 {
-    return frame_charge(frame_length(envelope->frame)) + sizeof(*envelope);
+    return frame_charge(frame_length(envelope->frame)) + envelope_own_bytes(envelope);
 }
 
 /* NULL when there is no memory. */
@@ -65,7 +65,8 @@ static struct envelope *envelope_from_record(
 {
     const struct topic *topic = topic_named(memory, record->pubsub_topic);
     struct frame *frame = frame_try_create(NULL, FRAME_BUDGET_COMPLETE, record->message.length);
-    struct envelope *envelope = topic == NULL || frame == NULL ? NULL : envelope_create(frame);
+    struct envelope *envelope =
+            topic == NULL || frame == NULL ? NULL : envelope_create_inside(frame);
     if (envelope == NULL) {
         if (frame != NULL) {
             frame_unref(frame);

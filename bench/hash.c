@@ -51,7 +51,7 @@ static size_t own_single(const struct work *work)
 {
     uint8_t other[SHA256_BYTES];
     struct sha256_pieces none = {.spans = NULL, .count = 0};
-    sha256_pair(sink, (struct sha256_pieces){.spans = &work->message, .count = 1}, other, none);
+    sha256_both(sink, (struct sha256_pieces){.spans = &work->message, .count = 1}, other, none);
     return work->message.length;
 }
 

@@ -7,6 +7,8 @@
 #include <sys/random.h>
 #include <xxhash.h>
 
+#include "base/attributes.h"
+
 enum {
     SECRET_BYTES = 192, /* what XXH3 recommends; its least is 136 */
     SAMPLED_FROM_BYTES = 1024,
@@ -76,6 +78,28 @@ uint64_t fast_key(uint32_t topic, struct span message)
     uint64_t key =
             message.length <= SAMPLED_FROM_BYTES ? fast_key_of_bytes(message) : sample_key(message);
     return key ^ topic_mask(topic);
+}
+
+static void prefetch_range(const uint8_t *bytes, size_t length)
+{
+    for (size_t at = 0; at < length; at += CACHE_LINE) {
+        __builtin_prefetch(bytes + at);
+    }
+}
+
+void fast_key_prefetch(struct span message)
+{
+    prepare();
+    if (message.length <= SAMPLED_FROM_BYTES) {
+        prefetch_range(message.bytes, message.length);
+        return;
+    }
+    prefetch_range(message.bytes, SAMPLE_END_BYTES);
+    prefetch_range(message.bytes + message.length - SAMPLE_END_BYTES, SAMPLE_END_BYTES);
+    size_t places = message.length - SAMPLE_CHUNK_BYTES;
+    for (size_t i = 0; i < SAMPLE_CHUNKS; i++) {
+        __builtin_prefetch(message.bytes + secret.places[i] % places);
+    }
 }
 
 uint64_t fast_key_of_bytes(struct span bytes)

@@ -14,12 +14,14 @@
  * Thread: any.
  */
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "base/span.h"
 #include "hash/message_id.h"
 #include "hash/sha256.h"
+#include "hash/sha256_pair.h"
 
 struct message_hash_input {
     struct span pubsub_topic;
@@ -31,20 +33,31 @@ struct message_hash_input {
 
 void message_hash(uint8_t hash[SHA256_BYTES], const struct message_hash_input *input);
 
-struct message_hash_job {
-    struct message_hash_input input;
-    uint8_t *hash; /* SHA256_BYTES */
+enum {
+    MESSAGE_HASH_PIECES = 5,
+    MESSAGE_HASH_TIMESTAMP_BYTES = 8
 };
 
-enum {
-    MESSAGE_HASH_JOBS_MAX = 8
+/* What is hashed, in order. Points into the input and into itself: it must not be moved. */
+struct message_hash_pieces {
+    struct span spans[MESSAGE_HASH_PIECES];
+    uint8_t timestamp[MESSAGE_HASH_TIMESTAMP_BYTES];
+};
+
+/* A message hash to come; it and the message stay where they are until it is done. */
+struct message_hash_task {
+    struct message_hash_pieces pieces;
+    struct sha256_task task;
 };
 
 /*
- * The hashes of several messages, MESSAGE_HASH_JOBS_MAX at most, two side by side likewise: where no
- * message id is wanted.
+ * Where no message id is wanted the hashes of several messages run side by side, as
+ * hash/sha256_pair.h says: done some time after start, at the latest after finish.
  */
-void message_hash_of_many(const struct message_hash_job jobs[], size_t count);
+void message_hash_start(struct sha256_pair *pair, struct message_hash_task *task,
+        uint8_t hash[SHA256_BYTES], const struct message_hash_input *input);
+bool message_hash_is_done(const struct message_hash_task *task);
+void message_hash_finish(struct sha256_pair *pair, const struct message_hash_task *task);
 
 /*
  * Both names of a new message, message being its serialised form: the two passes run side by side

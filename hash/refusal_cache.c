@@ -23,6 +23,8 @@ struct bucket {
 
 struct refusal_cache {
     uint64_t window_ns;
+    uint64_t last_refused_ns;
+    bool is_used;
     size_t bucket_mask;
     struct bucket buckets[];
 };
@@ -64,8 +66,12 @@ static size_t bucket_of(const struct refusal_cache *cache, struct wide_key key)
     return (size_t)key.low & cache->bucket_mask;
 }
 
-bool refusal_cache_may_have(const struct refusal_cache *cache, uint64_t key_low)
+bool refusal_cache_may_have(const struct refusal_cache *cache, uint64_t key_low, uint64_t now_ns)
 {
+    /* Where nothing is refused, the bucket's cache lines are not looked at. */
+    if (!cache->is_used || now_ns >= cache->last_refused_ns + cache->window_ns) {
+        return false;
+    }
     const struct bucket *bucket = &cache->buckets[(size_t)key_low & cache->bucket_mask];
     for (int i = 0; i < WAYS; i++) {
         if (bucket->ways[i].reason != 0 && bucket->ways[i].key.low == key_low) {
@@ -101,6 +107,10 @@ void refusal_cache_insert(
         if (bucket->ways[i].refused_ns < oldest->refused_ns) {
             oldest = &bucket->ways[i];
         }
+    }
+    cache->is_used = true;
+    if (now_ns > cache->last_refused_ns) {
+        cache->last_refused_ns = now_ns;
     }
     *oldest = (struct refusal){.key = key, .refused_ns = now_ns, .reason = reason};
 }

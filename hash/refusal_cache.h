@@ -37,7 +37,7 @@ MUST_USE enum status refusal_cache_create(
 void refusal_cache_destroy(struct refusal_cache **cache);
 
 /* Whether a key with that low half may be there: spares most messages the pass for the whole key. */
-bool refusal_cache_may_have(const struct refusal_cache *cache, uint64_t key_low);
+bool refusal_cache_may_have(const struct refusal_cache *cache, uint64_t key_low, uint64_t now_ns);
 
 /* The reason given to refusal_cache_insert, or 0. now_ns: monotonic. */
 uint32_t refusal_cache_find(

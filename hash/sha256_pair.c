@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "base/memory.h"
+
 #if defined(__x86_64__)
 
 #include <cpuid.h>
@@ -107,43 +109,35 @@ static void advance(struct block_reader *reader, size_t blocks)
     }
 }
 
+static void deliver(const struct block_reader *reader, struct sha256_task *task)
+{
+    for (size_t i = 0; i < SHA256_BYTES; i++) {
+        task->digest[i] = (uint8_t)(reader->state[i / 4] >> (24 - 8 * (i % 4)));
+    }
+    task->is_done = true;
+}
+
 /* One of the two that run side by side. */
 struct stream {
     struct block_reader reader;
-    uint8_t *digest; /* NULL: it has no job */
+    struct sha256_task *task; /* NULL: it has none */
 };
 
-struct job_queue {
-    const struct sha256_job *next;
-    size_t count;
+struct sha256_pair {
+    struct stream streams[2];
 };
-
-/* Takes the next job when it has none; false when none is left. */
-static bool has_job(struct stream *stream, struct job_queue *queue)
-{
-    if (stream->digest == NULL && queue->count > 0) {
-        reader_init(&stream->reader, queue->next->pieces);
-        stream->digest = queue->next->digest;
-        queue->next++;
-        queue->count--;
-    }
-    return stream->digest != NULL;
-}
 
 static void deliver_when_done(struct stream *stream)
 {
-    if (stream->reader.run_blocks > 0) {
-        return;
+    if (stream->reader.run_blocks == 0) {
+        deliver(&stream->reader, stream->task);
+        stream->task = NULL;
     }
-    for (size_t i = 0; i < SHA256_BYTES; i++) {
-        stream->digest[i] = (uint8_t)(stream->reader.state[i / 4] >> (24 - 8 * (i % 4)));
-    }
-    stream->digest = NULL;
 }
 
 static void finish_alone(struct stream *stream)
 {
-    while (stream->digest != NULL) {
+    while (stream->task != NULL) {
         size_t blocks = stream->reader.run_blocks;
         sha256_ni_blocks(stream->reader.state, stream->reader.run, blocks);
         advance(&stream->reader, blocks);
@@ -152,28 +146,40 @@ static void finish_alone(struct stream *stream)
 }
 
 /* Until one of them is done. */
-static void advance_both(struct block_reader *a, struct block_reader *b)
+static void advance_both(struct stream *first, struct stream *second)
 {
+    struct block_reader *a = &first->reader;
+    struct block_reader *b = &second->reader;
     while (a->run_blocks > 0 && b->run_blocks > 0) {
         size_t blocks = a->run_blocks < b->run_blocks ? a->run_blocks : b->run_blocks;
         sha256_ni_blocks_pair(a->state, a->run, b->state, b->run, blocks);
         advance(a, blocks);
         advance(b, blocks);
     }
+    deliver_when_done(first);
+    deliver_when_done(second);
 }
 
-static void interleave(const struct sha256_job jobs[], size_t count)
+static void start(struct sha256_pair *pair, struct sha256_task *task)
 {
-    struct job_queue queue = {.next = jobs, .count = count};
-    struct stream a = {.digest = NULL};
-    struct stream b = {.digest = NULL};
-    while (has_job(&a, &queue) && has_job(&b, &queue)) {
-        advance_both(&a.reader, &b.reader);
-        deliver_when_done(&a);
-        deliver_when_done(&b);
+    struct stream *streams = pair->streams;
+    if (streams[0].task != NULL && streams[1].task != NULL) {
+        advance_both(&streams[0], &streams[1]);
     }
-    finish_alone(&a);
-    finish_alone(&b);
+    struct stream *stream = streams[0].task == NULL ? &streams[0] : &streams[1];
+    reader_init(&stream->reader, task->pieces);
+    stream->task = task;
+}
+
+static void finish(struct sha256_pair *pair, const struct sha256_task *task)
+{
+    struct stream *streams = pair->streams;
+    if (streams[0].task != NULL && streams[1].task != NULL && !task->is_done) {
+        advance_both(&streams[0], &streams[1]);
+    }
+    if (!task->is_done) {
+        finish_alone(streams[0].task == task ? &streams[0] : &streams[1]);
+    }
 }
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -199,30 +205,67 @@ bool sha256_pair_is_side_by_side(void)
 
 #else
 
+struct sha256_pair {
+    char nothing;
+};
+
 bool sha256_pair_is_side_by_side(void)
 {
     return false;
 }
 
+static void start(struct sha256_pair *pair, struct sha256_task *task)
+{
+    (void)pair;
+    (void)task;
+}
+
+static void finish(struct sha256_pair *pair, const struct sha256_task *task)
+{
+    (void)pair;
+    (void)task;
+}
+
 #endif
 
-void sha256_side_by_side(const struct sha256_job jobs[], size_t count)
+enum status sha256_pair_create(struct sha256_pair **out)
 {
-#if defined(__x86_64__)
+    *out = memory_allocate_zeroed(sizeof(**out));
+    return *out == NULL ? STATUS_NO_MEMORY : STATUS_OK;
+}
+
+void sha256_pair_destroy(struct sha256_pair **pair)
+{
+    memory_free(*pair);
+    *pair = NULL;
+}
+
+void sha256_pair_start(struct sha256_pair *pair, struct sha256_task *task)
+{
+    task->is_done = false;
     if (sha256_pair_is_side_by_side()) {
-        interleave(jobs, count);
-        return;
-    }
-#endif
-    for (size_t i = 0; i < count; i++) {
-        sha256(jobs[i].digest, jobs[i].pieces);
+        start(pair, task);
+    } else {
+        sha256(task->digest, task->pieces);
+        task->is_done = true;
     }
 }
 
-void sha256_pair(uint8_t digest_a[SHA256_BYTES], struct sha256_pieces a,
+void sha256_pair_finish(struct sha256_pair *pair, const struct sha256_task *task)
+{
+    if (!task->is_done) {
+        finish(pair, task);
+    }
+}
+
+void sha256_both(uint8_t digest_a[SHA256_BYTES], struct sha256_pieces a,
         uint8_t digest_b[SHA256_BYTES], struct sha256_pieces b)
 {
-    const struct sha256_job jobs[] = {
-            {.pieces = a, .digest = digest_a}, {.pieces = b, .digest = digest_b}};
-    sha256_side_by_side(jobs, 2);
+    struct sha256_pair pair = {0};
+    struct sha256_task first = {.pieces = a, .digest = digest_a};
+    struct sha256_task second = {.pieces = b, .digest = digest_b};
+    sha256_pair_start(&pair, &first);
+    sha256_pair_start(&pair, &second);
+    sha256_pair_finish(&pair, &first);
+    sha256_pair_finish(&pair, &second);
 }

@@ -22,25 +22,37 @@
  *         frees has seen every other holder finish, and a mark that one of them set.
  */
 
-struct envelope *envelope_create(struct frame *frame)
+static struct envelope *init(struct envelope *envelope, struct frame *frame, bool is_inside)
 {
-    struct envelope *envelope = memory_allocate(sizeof(*envelope));
-    if (envelope == NULL) {
-        return NULL;
-    }
     memset(envelope, 0, offsetof(struct envelope, is_shared));
     envelope->frame = frame;
+    envelope->is_inside = is_inside;
     atomic_init(&envelope->references, 1);
     atomic_init(&envelope->is_shared, false);
     metrics_add(METRIC_ENVELOPES, 1);
     return envelope;
 }
 
+struct envelope *envelope_create(struct frame *frame)
+{
+    struct envelope *envelope = memory_allocate(sizeof(*envelope));
+    return envelope == NULL ? NULL : init(envelope, frame, false);
+}
+
+struct envelope *envelope_create_inside(struct frame *frame)
+{
+    return init(frame_envelope_room(frame), frame, true);
+}
+
 static void free_envelope(struct envelope *envelope)
 {
-    frame_unref(envelope->frame);
+    struct frame *frame = envelope->frame;
+    bool is_inside = envelope->is_inside;
     poison(envelope, sizeof(*envelope));
-    memory_free(envelope);
+    if (!is_inside) {
+        memory_free(envelope);
+    }
+    frame_unref(frame);
     metrics_add(METRIC_ENVELOPES_FREED, 1);
 }
 
@@ -108,10 +120,7 @@ static struct span moved(struct span part, struct span old_message, struct span 
 
 static struct envelope *copy_into(struct frame *frame, const struct envelope *old)
 {
-    struct envelope *envelope = envelope_create(frame);
-    if (envelope == NULL) {
-        return NULL;
-    }
+    struct envelope *envelope = envelope_create_inside(frame);
     memcpy(envelope, old, offsetof(struct envelope, is_shared));
     memory_copy_message(frame_bytes(frame), old->message.bytes, old->message.length);
     struct span message = span_of(frame_bytes(frame), old->message.length);
@@ -134,10 +143,6 @@ struct envelope *envelope_compact(struct envelope *envelope)
         return envelope;
     }
     struct envelope *compacted = copy_into(frame, envelope);
-    if (compacted == NULL) {
-        frame_unref(frame);
-        return envelope;
-    }
     envelope_unref(envelope);
     return compacted;
 }
@@ -146,5 +151,5 @@ size_t envelope_pinned_bytes(const struct envelope *envelope)
 {
     size_t frame = frame_length(envelope->frame);
     size_t own = envelope->message.length;
-    return frame_charge(own * 2 < frame ? frame : own) + sizeof(struct envelope);
+    return frame_charge(own * 2 < frame ? frame : own) + envelope_own_bytes(envelope);
 }

@@ -10,6 +10,8 @@
  *             (envelope_mark_shared) goes through RCU: a reader that finds it in the table inside a
  *             read-side section takes its reference with envelope_try_ref; the table's writer unlinks
  *             it first and drops the table's reference after.
+ *             The first message of a frame has its envelope inside the frame, the others have one of
+ *             their own.
  * Thread:     ref, try_ref and unref on any (unref of a shared one: RCU-registered, or none).
  */
 
@@ -56,6 +58,7 @@ struct envelope {
 
     /* written by whoever holds references; a cache line of their own did not make a run faster */
     atomic_bool is_shared;
+    bool is_inside; /* its frame; constant */
     atomic_uint references;
 };
 
@@ -64,6 +67,12 @@ struct envelope {
  * there is no memory; the frame is then still the caller's.
  */
 MUST_USE struct envelope *envelope_create(struct frame *CONSUMED frame);
+
+/*
+ * The same without an allocation, once a frame: for its creator, or for who has its first part
+ * (is_embedded).
+ */
+struct envelope *envelope_create_inside(struct frame *CONSUMED frame);
 
 void envelope_ref(struct envelope *envelope);
 
@@ -84,6 +93,12 @@ void envelope_mark_shared(struct envelope *envelope);
  * cap of whoever keeps it covers it.
  */
 MUST_USE struct envelope *envelope_compact(struct envelope *CONSUMED envelope);
+
+/* What itself takes beside its frame. */
+static inline size_t envelope_own_bytes(const struct envelope *envelope)
+{
+    return envelope->is_inside ? 0 : sizeof(*envelope);
+}
 
 /* What keeping it costs: its own bytes, or the whole frame where it is the smaller part of it. */
 size_t envelope_pinned_bytes(const struct envelope *envelope);

@@ -6,6 +6,7 @@
 
 #include "base/memory.h"
 #include "base/metrics.h"
+#include "queues/envelope.h"
 #include "queues/frame_heap.h"
 #include "queues/poison.h"
 
@@ -30,6 +31,7 @@ struct frame {
     struct frame_share *share;             /* constant once it is set; NULL: no peer's */
     size_t length;
     struct frame_part first;
+    struct envelope envelope; /* the first part's */
     alignas(max_align_t) uint8_t bytes[];
 };
 
@@ -179,6 +181,11 @@ struct frame_part *frame_add_part(struct frame *frame)
     frame_ref_carried(frame);
     *part = (struct frame_part){.frame = frame, .is_embedded = is_embedded};
     return part;
+}
+
+struct envelope *frame_envelope_room(struct frame *frame)
+{
+    return &frame->envelope;
 }
 
 void frame_part_destroy(struct frame_part *part)

@@ -23,6 +23,7 @@
 
 struct topic;
 struct frame;
+struct envelope;
 
 /* Where a message came in; it decides the verdicts (see ARCHITECTURE.md, "One way in"). */
 enum message_origin {
@@ -69,7 +70,7 @@ void frame_set_share(struct frame *frame, struct frame_share *share);
 uint8_t *frame_bytes(struct frame *frame);
 size_t frame_length(const struct frame *frame);
 
-/* What is charged for a frame of that length. */
+/* What is charged for a frame of that length, the envelope inside it included. */
 size_t frame_charge(size_t length);
 
 /*
@@ -94,6 +95,12 @@ void frame_unref_posted(struct frame *CONSUMED frame);
  * first costs no allocation. NULL when there is no memory. Thread: the frame's creator.
  */
 MUST_USE struct frame_part *frame_add_part(struct frame *frame);
+
+/*
+ * Where one envelope of the frame can be without an allocation of its own: for envelope_create_inside
+ * only.
+ */
+struct envelope *frame_envelope_room(struct frame *frame);
 
 /* Drops the part and its reference. Thread: whoever popped it. */
 void frame_part_destroy(struct frame_part *CONSUMED part);

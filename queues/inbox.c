@@ -113,6 +113,19 @@ struct inbox_link *inbox_try_pop(struct inbox *inbox)
     return link;
 }
 
+const struct inbox_link *inbox_peek(struct inbox *inbox)
+{
+    struct cds_wfcq_node *node =
+            __cds_wfcq_first_nonblocking(&inbox->batch_head, &inbox->batch_tail);
+    if (node == NULL || node == CDS_WFCQ_WOULDBLOCK) {
+        return NULL;
+    }
+    struct inbox_link *link =
+            (struct inbox_link *)((char *)node - offsetof(struct inbox_link, node));
+    TSAN_TAKE_OVER(link); /* CARGO */
+    return link;
+}
+
 bool inbox_is_empty(struct inbox *inbox)
 {
     return cds_wfcq_empty(&inbox->batch_head, &inbox->batch_tail) &&

@@ -12,7 +12,7 @@
  *
  *                    any thread   the taker
  *   push, wake           x            x
- *   try_pop, is_empty                 x
+ *   try_pop, peek, is_empty           x
  *   depth_estimate       x            x
  */
 
@@ -41,6 +41,9 @@ void inbox_wake(struct inbox *inbox);
 
 /* NULL when empty, or when the next push is half done. */
 MUST_USE struct inbox_link *inbox_try_pop(struct inbox *inbox);
+
+/* What try_pop will return next, as far as it is at hand; NULL says nothing. It stays in the inbox. */
+const struct inbox_link *BORROWED inbox_peek(struct inbox *inbox);
 
 /* What the taker looks at between parking_prepare and parking_wait. */
 bool inbox_is_empty(struct inbox *inbox);

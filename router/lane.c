@@ -17,6 +17,7 @@ struct lane {
     struct seen_set *seen;
     struct refusal_cache *refusals;
     struct recent *recent;
+    struct sha256_pair *hashes; /* of messages that have no id */
     struct traffic traffic;
 };
 
@@ -37,6 +38,9 @@ enum status lane_create(struct lane **out, const struct lane_options *options)
     if (status == STATUS_OK) {
         status = recent_create(&lane->recent, options->recent_limit_bytes);
     }
+    if (status == STATUS_OK) {
+        status = sha256_pair_create(&lane->hashes);
+    }
     if (status != STATUS_OK) {
         lane_destroy(&lane);
         return status;
@@ -50,6 +54,7 @@ void lane_destroy(struct lane **lane)
     if (*lane == NULL) {
         return;
     }
+    sha256_pair_destroy(&(*lane)->hashes);
     recent_destroy(&(*lane)->recent);
     refusal_cache_destroy(&(*lane)->refusals);
     seen_set_destroy(&(*lane)->seen);
@@ -147,7 +152,8 @@ static struct envelope *make_envelope(
         const struct frame_part *part, const struct waku_message_view *view)
 {
     frame_ref(part->frame);
-    struct envelope *envelope = envelope_create(part->frame);
+    struct envelope *envelope =
+            part->is_embedded ? envelope_create_inside(part->frame) : envelope_create(part->frame);
     if (envelope == NULL) {
         frame_unref(part->frame);
         return NULL;
@@ -195,19 +201,20 @@ void lane_hash(struct lane_pending *pending)
     }
 }
 
-void lane_hash_all(struct lane_pending pending[], size_t count)
+void lane_hash_start(struct lane *lane, struct lane_pending *pending)
 {
-    struct message_hash_job jobs[LANE_WAITING_MAX];
-    if (count == 1) {
-        lane_hash(pending);
-        return;
-    }
-    for (size_t i = 0; i < count; i++) {
-        struct envelope *envelope = pending[i].envelope;
-        jobs[i] =
-                (struct message_hash_job){.input = hash_input_of(envelope), .hash = envelope->hash};
-    }
-    message_hash_of_many(jobs, count);
+    struct message_hash_input input = hash_input_of(pending->envelope);
+    message_hash_start(lane->hashes, &pending->hash, pending->envelope->hash, &input);
+}
+
+bool lane_is_hashed(const struct lane_pending *pending)
+{
+    return message_hash_is_done(&pending->hash);
+}
+
+void lane_hash_end(struct lane *lane, const struct lane_pending *pending)
+{
+    message_hash_finish(lane->hashes, &pending->hash);
 }
 
 /* Without message ids (no relay) the message hash is what makes a copy; it was just computed. */
@@ -290,7 +297,7 @@ static bool decode(struct lane *lane, const struct frame_part *part, struct lane
  */
 static uint32_t refused_before(struct lane *lane, const struct frame_part *part, uint64_t key)
 {
-    if (!refusal_cache_may_have(lane->refusals, key)) {
+    if (!refusal_cache_may_have(lane->refusals, key, part->received_monotonic_ns)) {
         return 0;
     }
     uint32_t reason = refusal_cache_find(lane->refusals,

@@ -66,31 +66,33 @@ struct lane_decision {
 MUST_USE enum status lane_create(struct lane **out, const struct lane_options *options);
 void lane_destroy(struct lane **lane);
 
-/* A message that passed all checks and waits for its hashes. */
+/* A message that passed all checks and waits for its hashes. It stays where it is until lane_finish. */
 struct lane_pending {
     struct envelope *envelope; /* not published yet */
     uint64_t key;
     bool wants_id;
+    struct message_hash_task hash; /* of lane_hash_start */
 };
 
 /*
  * Everything but the hashes. True: *decision is made and counted. False: *pending goes to lane_hash
- * (or, where lane_can_wait says so, to lane_hash_all with others) and then to lane_finish. The
- * part still belongs to the caller.
+ * (or, where lane_can_wait says so, to lane_hash_start) and then to lane_finish. The part still
+ * belongs to the caller.
  */
 MUST_USE bool lane_begin(struct lane *lane, const struct frame_part *part,
         struct lane_decision *decision, struct lane_pending *pending);
-
-enum {
-    LANE_WAITING_MAX = MESSAGE_HASH_JOBS_MAX
-};
 
 /* The message has one hash to come, which costs little beside that of another message. */
 bool lane_can_wait(const struct lane_pending *pending);
 void lane_hash(struct lane_pending *pending);
 
-/* count <= LANE_WAITING_MAX */
-void lane_hash_all(struct lane_pending pending[], size_t count);
+/*
+ * The same beside the hash of the message started before and of the one after it: it is done some time
+ * later, at the latest by lane_hash_end.
+ */
+void lane_hash_start(struct lane *lane, struct lane_pending *pending);
+bool lane_is_hashed(const struct lane_pending *pending);
+void lane_hash_end(struct lane *lane, const struct lane_pending *pending);
 
 /* Decides and counts. */
 struct lane_decision lane_finish(struct lane *lane, struct lane_pending *pending);

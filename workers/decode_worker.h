@@ -25,6 +25,21 @@
 typedef void decode_verdict(
         void *context, void *completion, const struct lane_decision *decision, size_t peer_count);
 
+enum {
+    DECODE_WAITING_MAX = 8 /* a power of two */
+};
+
+/*
+ * Messages that are hashed beside each other, in the order in which they came: they are published in
+ * that order, too. Message n is at n % DECODE_WAITING_MAX.
+ */
+struct decode_waiting {
+    size_t first;
+    size_t count;
+    struct frame_part *parts[DECODE_WAITING_MAX];
+    struct lane_pending pending[DECODE_WAITING_MAX];
+};
+
 struct decode_worker {
     struct inbox *BORROWED inbox;
     struct lane *BORROWED lane;
@@ -39,7 +54,10 @@ struct decode_worker {
     decode_verdict *rest; /* likewise, of parts that came in by REST; no context */
     uint64_t next_expiry_ns;
     uint64_t turn_ns; /* monotonic time of this turn, when there is relay */
-    size_t patience;  /* waits for the archive that are left, see decode_worker.c */
+    struct decode_waiting waiting;
+    size_t unwoken_parts; /* settled since the stages were woken */
+    size_t unwoken_bytes;
+    size_t patience; /* waits for the archive that are left, see decode_worker.c */
 };
 
 /* The role of a worker that runs it; name is the caller's, context the decode_worker. */

@@ -30,18 +30,28 @@ static double hash_alone(const struct material *material)
 static double hash_side_by_side(const struct material *material)
 {
     uint8_t hash[SHA256_BYTES];
-    uint64_t began = clock_monotonic_ns();
-    for (size_t i = 0; i < material->count; i += MESSAGE_HASH_JOBS_MAX) {
-        struct message_hash_job jobs[MESSAGE_HASH_JOBS_MAX];
-        size_t left = material->count - i;
-        size_t count = left < MESSAGE_HASH_JOBS_MAX ? left : MESSAGE_HASH_JOBS_MAX;
-        for (size_t j = 0; j < count; j++) {
-            jobs[j] = (struct message_hash_job){
-                    .input = material_hash_input(material->envelopes[i + j]), .hash = hash};
-        }
-        message_hash_of_many(jobs, count);
+    enum {
+        TASKS = 8
+    };
+    struct message_hash_task tasks[TASKS];
+    struct sha256_pair *pair = NULL;
+    if (sha256_pair_create(&pair) != STATUS_OK) {
+        return 0;
     }
-    return rate(material, began);
+    uint64_t began = clock_monotonic_ns();
+    for (size_t i = 0; i < material->count; i++) {
+        struct message_hash_input input = material_hash_input(material->envelopes[i]);
+        if (i >= TASKS) {
+            message_hash_finish(pair, &tasks[i % TASKS]);
+        }
+        message_hash_start(pair, &tasks[i % TASKS], hash, &input);
+    }
+    for (size_t i = 0; i < TASKS && i < material->count; i++) {
+        message_hash_finish(pair, &tasks[i]);
+    }
+    double result = rate(material, began);
+    sha256_pair_destroy(&pair);
+    return result;
 }
 
 static double hash_and_id_serial(const struct material *material)

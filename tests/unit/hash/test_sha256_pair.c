@@ -68,7 +68,7 @@ static void assert_pair(struct sha256_pieces a, const uint8_t *whole_a, struct s
     uint8_t digest_a[SHA256_BYTES];
     uint8_t digest_b[SHA256_BYTES];
     uint8_t right[SHA256_BYTES];
-    sha256_pair(digest_a, a, digest_b, b);
+    sha256_both(digest_a, a, digest_b, b);
     SHA256(whole_a, sha256_pieces_length(a), right);
     assert_memory_equal(digest_a, right, SHA256_BYTES);
     sha256(digest_a, a);
@@ -151,33 +151,79 @@ static void hashes_no_pieces_as_no_bytes(void **state)
     assert_pair(none, (const uint8_t *)"", none, (const uint8_t *)"");
 }
 
-/* Jobs of all lengths beside each other, none among them; each takes the place of the one that is done. */
-static void equals_openssl_for_any_number_of_jobs(void **state)
+enum {
+    TASKS = 9
+};
+
+struct test_task {
+    struct sha256_task task;
+    struct span spans[MOST_PIECES];
+    uint8_t digest[SHA256_BYTES];
+    const uint8_t *start;
+};
+
+static void start(struct sha256_pair *pair, struct test_task *task, size_t length)
 {
+    task->start = bytes_a + random_below(64);
+    task->task.pieces = (struct sha256_pieces){
+            .spans = task->spans, .count = cut(task->spans, task->start, length)};
+    task->task.digest = task->digest;
+    sha256_pair_start(pair, &task->task);
+}
+
+static void assert_done(const struct test_task *task)
+{
+    uint8_t right[SHA256_BYTES];
+    assert_true(task->task.is_done);
+    SHA256(task->start, sha256_pieces_length(task->task.pieces), right);
+    assert_memory_equal(task->digest, right, SHA256_BYTES);
+}
+
+/* Of all lengths, none among them, each beside others; finished in any order, or by those behind them. */
+static void equals_openssl_for_tasks_started_and_finished_in_any_order(void **state)
+{
+    struct sha256_pair *pair = NULL;
+    static struct test_task tasks[TASKS];
     (void)state;
-    enum {
-        MOST_JOBS = 9
-    };
+    assert_int_equal(sha256_pair_create(&pair), STATUS_OK);
     for (size_t round = 0; round < 200; round++) {
-        struct sha256_job jobs[MOST_JOBS];
-        struct span spans[MOST_JOBS][MOST_PIECES];
-        uint8_t digests[MOST_JOBS][SHA256_BYTES];
-        const uint8_t *starts[MOST_JOBS];
-        size_t count = round % (MOST_JOBS + 1);
+        size_t count = 1 + round % TASKS;
+        size_t undone = 0;
         for (size_t i = 0; i < count; i++) {
-            size_t length = random_below(round % 8 == 0 ? 50000 : 300);
-            starts[i] = bytes_a + random_below(64);
-            jobs[i].pieces = (struct sha256_pieces){
-                    .spans = spans[i], .count = cut(spans[i], starts[i], length)};
-            jobs[i].digest = digests[i];
+            start(pair, &tasks[i], random_below(round % 8 == 0 ? 50000 : 300));
         }
-        sha256_side_by_side(jobs, count);
         for (size_t i = 0; i < count; i++) {
-            uint8_t right[SHA256_BYTES];
-            SHA256(starts[i], sha256_pieces_length(jobs[i].pieces), right);
-            assert_memory_equal(digests[i], right, SHA256_BYTES);
+            undone += !tasks[i].task.is_done;
+        }
+        assert_true(undone <= 2);
+        for (size_t i = 0, at = random_below(count); i < count; i++, at = (at + 1) % count) {
+            sha256_pair_finish(pair, &tasks[at].task);
+            assert_done(&tasks[at]);
         }
     }
+    sha256_pair_destroy(&pair);
+    assert_null(pair);
+}
+
+/* The short ones pass by; the long one goes on beside all of them. */
+static void a_long_task_does_not_hold_up_those_behind_it(void **state)
+{
+    struct sha256_pair *pair = NULL;
+    static struct test_task tasks[TASKS];
+    (void)state;
+    assert_int_equal(sha256_pair_create(&pair), STATUS_OK);
+    for (size_t i = 0; i < TASKS; i++) {
+        start(pair, &tasks[i], i == 0 ? LONGEST : 100);
+    }
+    for (size_t i = 1; i < TASKS - 1; i++) {
+        assert_done(&tasks[i]);
+    }
+    assert_int_equal(tasks[0].task.is_done, !sha256_pair_is_side_by_side());
+    sha256_pair_finish(pair, &tasks[0].task);
+    sha256_pair_finish(pair, &tasks[TASKS - 1].task);
+    assert_done(&tasks[0]);
+    assert_done(&tasks[TASKS - 1]);
+    sha256_pair_destroy(&pair);
 }
 
 int main(void)
@@ -188,7 +234,8 @@ int main(void)
             cmocka_unit_test(equals_openssl_at_every_alignment_of_both),
             cmocka_unit_test(equals_openssl_when_both_streams_share_the_message_bytes),
             cmocka_unit_test(hashes_no_pieces_as_no_bytes),
-            cmocka_unit_test(equals_openssl_for_any_number_of_jobs),
+            cmocka_unit_test(equals_openssl_for_tasks_started_and_finished_in_any_order),
+            cmocka_unit_test(a_long_task_does_not_hold_up_those_behind_it),
     };
     return cmocka_run_group_tests(tests, fill, NULL);
 }

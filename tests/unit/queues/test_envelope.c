@@ -55,6 +55,34 @@ static void costs_one_allocation(void **state)
     envelope_unref(envelope);
 }
 
+/* Its memory is the frame's: it costs none, and the frame is whole until both are gone. */
+static void lives_inside_its_frame(void **state)
+{
+    (void)state;
+    struct frame *frame = frame_try_create(NULL, FRAME_BUDGET_COMPLETE, 8);
+    assert_non_null(frame);
+    frame_ref(frame);
+    memset(frame_bytes(frame), 7, 8);
+    uint64_t allocations = metrics_sum(NULL, METRIC_ALLOCATIONS);
+    uint64_t before = freed();
+    struct envelope *envelope = envelope_create_inside(frame);
+    assert_int_equal(metrics_sum(NULL, METRIC_ALLOCATIONS), allocations);
+    assert_ptr_equal(envelope->frame, frame);
+    assert_int_equal(envelope_own_bytes(envelope), 0);
+    assert_null(envelope->topic);
+    envelope->message = span_of(frame_bytes(frame), 8);
+    assert_int_equal(envelope_pinned_bytes(envelope), frame_charge(8));
+    envelope_ref(envelope);
+    envelope_unref(envelope);
+    assert_int_equal(freed(), before);
+    envelope_unref(envelope);
+    assert_int_equal(freed() - before, 1);
+    for (size_t i = 0; i < 8; i++) {
+        assert_int_equal(frame_bytes(frame)[i], 7);
+    }
+    frame_unref(frame);
+}
+
 static void lives_until_the_last_of_many_references(void **state)
 {
     (void)state;
@@ -163,6 +191,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
             cmocka_unit_test(starts_with_one_reference_and_empty_fields),
             cmocka_unit_test(costs_one_allocation),
+            cmocka_unit_test(lives_inside_its_frame),
             cmocka_unit_test(lives_until_the_last_of_many_references),
             cmocka_unit_test(try_ref_finds_nothing_once_the_last_reference_is_gone),
             cmocka_unit_test(is_archivable_unless_ephemeral_or_out_of_time),

@@ -49,6 +49,26 @@ static void is_not_empty_while_the_fetched_batch_is_unpopped(void **state)
     inbox_destroy(&inbox);
 }
 
+static void peeks_at_what_it_pops_next(void **state)
+{
+    (void)state;
+    struct inbox_link links[3];
+    struct inbox *inbox = NULL;
+    assert_int_equal(inbox_create(&inbox), STATUS_OK);
+    assert_null(inbox_peek(inbox));
+    for (size_t i = 0; i < 3; i++) {
+        inbox_push(inbox, &links[i]);
+    }
+    assert_ptr_equal(inbox_try_pop(inbox), &links[0]);
+    assert_ptr_equal(inbox_peek(inbox), &links[1]);
+    assert_ptr_equal(inbox_try_pop(inbox), &links[1]);
+    assert_ptr_equal(inbox_peek(inbox), &links[2]);
+    assert_ptr_equal(inbox_peek(inbox), &links[2]);
+    assert_ptr_equal(inbox_try_pop(inbox), &links[2]);
+    assert_null(inbox_peek(inbox));
+    inbox_destroy(&inbox);
+}
+
 static void takes_an_item_again_right_after_its_pop(void **state)
 {
     (void)state;
@@ -79,6 +99,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
             cmocka_unit_test(keeps_the_order_of_one_pusher_over_batches),
             cmocka_unit_test(is_not_empty_while_the_fetched_batch_is_unpopped),
+            cmocka_unit_test(peeks_at_what_it_pops_next),
             cmocka_unit_test(takes_an_item_again_right_after_its_pop),
             cmocka_unit_test(wakes_its_taker),
     };

@@ -429,7 +429,10 @@ static void hashes_two_waiting_messages_as_one_alone(void **state)
     assert_false(lane_begin(lane, a, &decision, &pending[0]));
     assert_false(lane_begin(lane, b, &decision, &pending[1]));
     assert_true(lane_can_wait(&pending[0]));
-    lane_hash_all(pending, 2);
+    lane_hash_start(lane, &pending[0]);
+    lane_hash_start(lane, &pending[1]);
+    lane_hash_end(lane, &pending[0]);
+    lane_hash_end(lane, &pending[1]);
     struct envelope *first = lane_finish(lane, &pending[0]).envelope;
     struct envelope *second = lane_finish(lane, &pending[1]).envelope;
     frame_part_destroy(a);

@@ -260,6 +260,67 @@ static void hashes_many_messages_of_a_turn_in_order(void **state)
     assert_null(spmc_ring_try_pop(dispatcher.event));
 }
 
+/* A long message is hashed beside those behind it, over the end of turns; all come out as they came in. */
+static void goes_on_with_a_hash_in_the_next_turn_and_keeps_the_order(void **state)
+{
+    (void)state;
+    enum {
+        COUNT = 40,
+        LONG_BYTES = 100000
+    };
+    static char payloads[COUNT][LONG_BYTES + 1];
+    make(false);
+    for (size_t i = 0; i < COUNT; i++) {
+        size_t length = i % 4 == 0 ? LONG_BYTES : 20 + i;
+        memset(payloads[i], 'a' + (int)(i % 26), length);
+        snprintf(payloads[i], 16, "%zu", i);
+        payloads[i][strlen(payloads[i])] = '-';
+        post(payloads[i], NULL);
+    }
+    assert_true(role.turn(&worker) < COUNT);
+    while (!inbox_is_empty(worker.inbox)) {
+        assert_true(role.has_work(&worker));
+        assert_true(role.turn(&worker) > 0);
+    }
+    assert_int_equal(role.turn(&worker), 0);
+    assert_int_equal(metrics_sum(metrics, METRIC_MESSAGE_HASHES), COUNT);
+    for (size_t i = 0; i < COUNT; i++) {
+        assert_out(payloads[i]);
+    }
+    assert_null(spmc_ring_try_pop(dispatcher.event));
+}
+
+/* While more is there the stages are woken for several messages at once; with the last one at once. */
+static void wakes_the_stages_for_several_messages_and_for_the_last(void **state)
+{
+    (void)state;
+    enum {
+        LONG_BYTES = 150000
+    };
+    static char payload[LONG_BYTES + 1];
+    struct envelope *envelope;
+    make(true);
+    for (int i = 0; i < 5; i++) {
+        memset(payload, 'a' + i, LONG_BYTES);
+        post(payload, NULL);
+    }
+    assert_int_equal(role.turn(&worker), 4); /* 512 KiB are a turn */
+    assert_true(dispatcher.has_pushed);
+    assert_int_equal(role.turn(&worker), 1);
+    assert_false(dispatcher.has_pushed);
+    for (int i = 0; i < 40; i++) {
+        snprintf(payload, sizeof(payload), "m%d", i);
+        post(payload, NULL);
+    }
+    assert_int_equal(role.turn(&worker), 32);
+    assert_false(dispatcher.has_pushed);
+    assert_int_equal(role.turn(&worker), 8);
+    assert_false(dispatcher.has_pushed);
+    while ((envelope = spmc_ring_try_pop(dispatcher.event)) != NULL) {
+        envelope_unref(envelope);
+    }
+}
+
 static void wakes_who_waits_for_progress(void **state)
 {
     (void)state;
@@ -292,12 +353,14 @@ static void waits_for_the_archive_no_longer_than_was_earned(void **state)
     for (int i = 0; i < TURNS; i++) {
         char payload[16];
         snprintf(payload, sizeof(payload), "%d", i);
-        found += !dispatcher_is_archive_full(&dispatcher, 32);
+        found += !dispatcher_is_archive_full(&dispatcher, 32 + DECODE_WAITING_MAX);
         post(payload, NULL);
-        while (role.turn(&worker) == 0) {
-            assert_true(role.has_work(&worker)); /* it waits */
+        while ((envelope = spmc_ring_try_pop(dispatcher.event)) == NULL) {
+            /* While it waits it does not look as if it had nothing left: it may be told to stop. */
+            assert_true(role.has_work(&worker));
+            assert_int_equal(role.turn(&worker), 1);
         }
-        envelope_unref(spmc_ring_try_pop(dispatcher.event));
+        envelope_unref(envelope);
     }
     assert_true(found > 0 && found < TURNS / 2);
     assert_int_equal(metrics_sum(metrics, METRIC_ARCHIVE_WAITS), 4 * found);
@@ -324,6 +387,8 @@ int main(void)
             CASE(recognises_a_copy_of_the_message_that_waits_for_its_hash),
             CASE(recognises_a_copy_in_any_place_of_a_turn),
             CASE(hashes_many_messages_of_a_turn_in_order),
+            CASE(goes_on_with_a_hash_in_the_next_turn_and_keeps_the_order),
+            CASE(wakes_the_stages_for_several_messages_and_for_the_last),
             CASE(wakes_who_waits_for_progress),
             CASE(waits_for_the_archive_no_longer_than_was_earned),
     };
