@@ -33,6 +33,33 @@ static void depends_on_the_bytes_alone_and_not_on_where_they_lie(void **state)
     }
 }
 
+/* Of a large one some chunks are looked at only, but always its length and both ends. */
+static void a_large_message_differs_by_its_length_and_its_ends(void **state)
+{
+    enum {
+        LARGE = 150000
+    };
+    static uint8_t bytes[LARGE];
+    static uint8_t moved[LARGE + 1];
+    static const size_t places[] = {0, 8, LARGE - 9, LARGE - 1};
+    (void)state;
+    for (size_t i = 0; i < LARGE; i++) {
+        bytes[i] = (uint8_t)(i * 7);
+    }
+    memcpy(moved + 1, bytes, LARGE);
+    uint64_t key = fast_key(3, span_of(bytes, LARGE));
+    assert_int_equal(fast_key(3, span_of(moved + 1, LARGE)), key);
+    assert_int_not_equal(fast_key(4, span_of(bytes, LARGE)), key);
+    memset(bytes, 0, LARGE);
+    key = fast_key(3, span_of(bytes, LARGE));
+    assert_int_not_equal(fast_key(3, span_of(bytes, LARGE - 1)), key);
+    for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
+        bytes[places[i]] = 1;
+        assert_int_not_equal(fast_key(3, span_of(bytes, LARGE)), key);
+        bytes[places[i]] = 0;
+    }
+}
+
 static void differs_for_every_topic(void **state)
 {
     (void)state;
@@ -71,6 +98,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
             cmocka_unit_test(depends_on_the_bytes_alone_and_not_on_where_they_lie),
+            cmocka_unit_test(a_large_message_differs_by_its_length_and_its_ends),
             cmocka_unit_test(differs_for_every_topic),
             cmocka_unit_test(differs_when_one_bit_differs),
             cmocka_unit_test(is_keyed_and_so_not_what_anybody_can_compute),

@@ -86,6 +86,23 @@ static void never_grows_whatever_is_refused(void **state)
     assert_int_equal(held, ENTRIES);
 }
 
+static void looks_at_both_halves_of_a_key(void **state)
+{
+    (void)state;
+    uint64_t beside = 3 + ENTRIES; /* in the same bucket */
+    for (uint32_t i = 1; i <= 4; i++) {
+        refusal_cache_insert(cache, key_of(3 + (i - 1) * (uint64_t)ENTRIES * 8, 9), i, 10);
+    }
+    for (uint32_t i = 1; i <= 4; i++) {
+        uint64_t low = 3 + (i - 1) * (uint64_t)ENTRIES * 8;
+        assert_true(refusal_cache_may_have(cache, low));
+        assert_int_equal(refusal_cache_find(cache, key_of(low, 9), 11), i);
+    }
+    assert_false(refusal_cache_may_have(cache, beside));
+    assert_int_equal(refusal_cache_find(cache, key_of(beside, 9), 11), 0);
+    assert_false(refusal_cache_may_have(cache, 0));
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, start, stop)
@@ -95,6 +112,7 @@ int main(void)
             TEST(forgets_when_the_window_from_the_first_refusal_has_passed),
             TEST(gives_up_the_oldest_of_a_full_bucket),
             TEST(never_grows_whatever_is_refused),
+            TEST(looks_at_both_halves_of_a_key),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -88,6 +88,7 @@ static void fields_are_named_as_other_implementations_name_the_message(void **st
     assert_true(span_equal(envelope->content_topic, fields.content_topic));
     assert_true(span_equal(envelope->meta, fields.meta));
     assert_true(envelope->payload.bytes > envelope->message.bytes);
+    assert_true(envelope->meta.bytes > envelope->message.bytes);
     assert_true(envelope->meta.bytes < envelope->message.bytes + envelope->message.length);
     assert_true(envelope->is_timestamp_in_range);
     envelope_unref(envelope);

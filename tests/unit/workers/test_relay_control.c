@@ -93,11 +93,66 @@ static void what_is_said_to_one_peer_goes_into_one_rpc(void **state)
     mesh_actions_fini(&actions);
 }
 
+static void add_iwant(struct mesh_actions *actions, uint64_t peer, uint8_t first, size_t count)
+{
+    uint8_t(*ids)[MESSAGE_ID_BYTES] = mesh_actions_reserve_ids(actions, count);
+    assert_non_null(ids);
+    for (size_t i = 0; i < count; i++) {
+        memset(ids[i], first + (int)i, sizeof(ids[i]));
+    }
+    mesh_actions_add(actions, (struct mesh_action){.kind = MESH_IWANT,
+                                      .peer = peer,
+                                      .first_id = actions->id_count,
+                                      .id_count = count});
+    actions->id_count += count;
+}
+
+/* The one entry of the parcel asks for count ids, the first of these bytes. */
+static void assert_asks_for(const struct relay_parcel *parcel, uint8_t first, size_t count)
+{
+    struct gossip_reader reader;
+    struct gossip_entry entry;
+    struct span id;
+    size_t length;
+    size_t seen = 0;
+    struct span rest = span_of(parcel->header, parcel->header_length);
+    assert_int_equal(varint_read_length(&length, &rest, RPC_BYTES_MAX), STATUS_OK);
+    assert_int_equal(gossip_reader_init(&reader, rest, &gossip_limits_default), STATUS_OK);
+    assert_true(gossip_reader_next(&reader, &entry));
+    assert_int_equal(entry.kind, GOSSIP_IWANT);
+    for (; gossip_items_next(&entry.items, &id); seen++) {
+        uint8_t wanted[MESSAGE_ID_BYTES];
+        memset(wanted, first + (int)seen, sizeof(wanted));
+        assert_true(span_equal(id, span_of(wanted, sizeof(wanted))));
+    }
+    assert_int_equal(seen, count);
+}
+
+static void asks_each_peer_for_its_own_ids_in_order(void **state)
+{
+    struct mesh_actions actions = {.count = 0};
+    struct relay_control control = {.actions = &actions};
+    uint64_t peer;
+    (void)state;
+    add_iwant(&actions, 2, 100, 3);
+    add_iwant(&actions, 1, 10, 2);
+    for (uint64_t expected = 1; expected <= 2; expected++) {
+        assert_true(relay_control_next(&control, &peer));
+        assert_int_equal(peer, expected);
+        struct relay_parcel *parcel = relay_control_parcel(&control, 70);
+        assert_non_null(parcel);
+        assert_asks_for(parcel, peer == 1 ? 10 : 100, peer == 1 ? 2 : 3);
+        relay_parcel_unref(parcel);
+    }
+    mesh_actions_fini(&actions);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
             cmocka_unit_test(no_rpc_is_larger_than_what_others_take),
             cmocka_unit_test(what_is_said_to_one_peer_goes_into_one_rpc),
+            cmocka_unit_test(asks_each_peer_for_its_own_ids_in_order),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

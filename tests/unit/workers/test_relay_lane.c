@@ -226,6 +226,34 @@ static void does_not_blame_a_peer_whose_promised_message_is_ignored(void **state
     assert_true(score_after_a_promise(*state, true) >= 0);
 }
 
+/* What the peer's card shows after it sent something that the lane refused for that reason. */
+static double score_after_a_refusal(struct fixture *fixture, uint64_t peer, enum metric reason)
+{
+    struct frame_part *part = test_part_of_bytes(&topic, span_of_text("not even a message"));
+    part->connection = 100 + peer;
+    part->origin = ORIGIN_MESH;
+    join_peer(fixture, peer, part->connection);
+    relay_lane_refused(fixture->relay, part, reason, fixture->now_ns);
+    frame_part_destroy(part);
+    return score_card_total(&fixture->cards[peer]);
+}
+
+static void blames_who_sends_what_everybody_refuses_and_nobody_else(void **state)
+{
+    static const enum metric blamed[] = {LEDGER_INTAKE_NOT_DECODABLE, LEDGER_INTAKE_PAYLOAD_MISSING,
+            LEDGER_INTAKE_META_TOO_LONG, LEDGER_INTAKE_NOT_SIGNED};
+    static const enum metric spared[] = {LEDGER_INTAKE_CONTENT_TOPIC_NOT_UTF8,
+            LEDGER_INTAKE_TIMESTAMP_OUT_OF_RANGE, LEDGER_INTAKE_NO_MEMORY,
+            LEDGER_INTAKE_SIGNED_FIELDS_PRESENT};
+    struct fixture *fixture = *state;
+    uint64_t peer = 0;
+    join_topic(fixture);
+    for (size_t i = 0; i < 4; i++) {
+        assert_true(score_after_a_refusal(fixture, ++peer, blamed[i]) <= -99); /* P4: -100 */
+        assert_true(score_after_a_refusal(fixture, ++peer, spared[i]) >= 0);
+    }
+}
+
 static void note_peer_count(
         void *context, void *completion, const struct lane_decision *decision, size_t peer_count)
 {
@@ -288,6 +316,8 @@ int main(void)
                     blames_a_peer_for_a_message_that_it_promised_and_never_sent, set_up, tear_down),
             cmocka_unit_test_setup_teardown(
                     does_not_blame_a_peer_whose_promised_message_is_ignored, set_up, tear_down),
+            cmocka_unit_test_setup_teardown(
+                    blames_who_sends_what_everybody_refuses_and_nobody_else, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
