@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * bench_filter SUBSCRIBERS TOPICS STOPPED RATE SECONDS [BYTES]: a node with that many filter
- * subscribers on that many content topics, of which the last STOPPED are stopped (SIGSTOP) once they
- * are subscribed, and a local publisher of RATE messages a second, the content topics in turn. Prints
- * how long publishing took (until the lane's verdict), how long until the subscribers had the
- * messages, and what became of those that were stopped. Ends with 1 when one that was not stopped
- * has missed a message or got one out of order.
+ * bench_filter SUBSCRIBERS TOPICS STOPPED RATE SECONDS [BYTES [EACH]]: a node with that many filter
+ * subscribers, each on EACH (1) of that many content topics, of which the last STOPPED are stopped
+ * (SIGSTOP) once they are subscribed, and a local publisher of RATE messages a second, the content
+ * topics in turn. Prints how long publishing took (until the lane's verdict); how old messages were
+ * when the node had sealed them for the socket and when the subscribers, all of them one thread, had
+ * them; and what became of those that were stopped. Ends with 1 when one that was not stopped has
+ * missed a message or got one out of order.
  */
 
 #include <signal.h>
@@ -40,6 +41,7 @@ struct bench {
     uint64_t rate;
     uint64_t seconds;
     size_t bytes;
+    size_t each;
     struct filter_bench_shared *shared;
     pid_t processes[FILTER_BENCH_GROUPS];
     int pipes[FILTER_BENCH_GROUPS];
@@ -50,6 +52,13 @@ struct bench {
 };
 
 static struct bench bench;
+
+/* Between the first message and the last push. */
+struct used {
+    uint64_t elapsed_ns;
+    uint64_t node_ns; /* CPU time */
+    uint64_t readers_ns;
+};
 
 static void die(const char *what)
 {
@@ -67,6 +76,25 @@ static size_t group_size(size_t group)
     return group == 0 ? bench.subscribers - bench.stopped : bench.stopped;
 }
 
+static struct filter_bench_part part_of(size_t group)
+{
+    return (struct filter_bench_part){.first = group == 0 ? 0 : group_size(0),
+            .count = group_size(group),
+            .each = bench.each,
+            .topics = bench.topics};
+}
+
+/* CPU time of a process, nanoseconds; 0: it is no more. */
+static uint64_t cpu_ns_of(pid_t process)
+{
+    clockid_t clock;
+    struct timespec time;
+    if (clock_getcpuclockid(process, &clock) != 0 || clock_gettime(clock, &time) != 0) {
+        return 0;
+    }
+    return (uint64_t)time.tv_sec * NANOSECONDS_PER_SECOND + (uint64_t)time.tv_nsec;
+}
+
 /* Before there are threads. */
 static void start_group(size_t group)
 {
@@ -80,8 +108,8 @@ static void start_group(size_t group)
         for (size_t i = 0; i < group; i++) {
             close(bench.pipes[i]);
         }
-        filter_bench_subscribe(&bench.shared->groups[group], descriptors[0],
-                group == 0 ? 0 : group_size(0), group_size(group), bench.topics);
+        struct filter_bench_part part = part_of(group);
+        filter_bench_subscribe(&bench.shared->groups[group], descriptors[0], &part);
         _exit(0);
     }
     close(descriptors[0]);
@@ -206,11 +234,11 @@ static uint64_t publish_all(void)
 /* What the reading subscribers have to get. */
 static size_t expected(uint64_t messages)
 {
+    struct filter_bench_part part = part_of(0);
     size_t sum = 0;
-    for (size_t topic = 0; topic < bench.topics; topic++) {
-        size_t of_topic = messages / bench.topics + (topic < messages % bench.topics);
-        size_t readers = group_size(0) / bench.topics + (topic < group_size(0) % bench.topics);
-        sum += of_topic * readers;
+    for (size_t i = 0; i < part.count * part.each; i++) {
+        size_t topic = filter_bench_topic_of(&part, i / part.each, i % part.each);
+        sum += messages / bench.topics + (topic < messages % bench.topics);
     }
     return sum;
 }
@@ -225,7 +253,26 @@ static uint64_t metric(enum metric which)
     return metrics_sum(node_metrics(bench.node), which);
 }
 
-static bool report(uint64_t messages, uint64_t elapsed_ns)
+static void print_percentiles(const char *what, const struct histogram *histogram)
+{
+    printf("%s: p50 %.3f p99 %.3f max %.3f\n", what, ms(histogram_at(histogram, 0.5)),
+            ms(histogram_at(histogram, 0.99)), ms(histogram->max));
+}
+
+/* What publishing and pushing took, and what of it is the subscribers'. */
+static void report_times(const struct filter_bench_group *readers, const struct used *used)
+{
+    double elapsed = (double)used->elapsed_ns;
+    print_percentiles("publish ms", &bench.publish_ns);
+    print_percentiles("push ms, sealed for the socket", &filter_bench_written_ns);
+    print_percentiles("push ms", &readers->latencies_ns);
+    print_percentiles("push ms, the first of each subscriber", &readers->first_ns);
+    print_percentiles("subscribers' thread, ms a turn", &readers->turns_ns);
+    printf("share of a cpu: node %.2f, subscribers %.2f\n", (double)used->node_ns / elapsed,
+            (double)used->readers_ns / elapsed);
+}
+
+static bool report(uint64_t messages, const struct used *used)
 {
     struct filter_bench_group *readers = &bench.shared->groups[0];
     struct rusage usage;
@@ -233,20 +280,17 @@ static bool report(uint64_t messages, uint64_t elapsed_ns)
                     metric((enum metric)LEDGER_FILTER_OVER_SHARE);
     size_t want = expected(messages);
     getrusage(RUSAGE_SELF, &usage);
-    printf("subscribers %zu, stopped %zu, topics %zu, %zu bytes, %llu messages a second for %llu "
-           "s\n",
-            bench.subscribers, bench.stopped, bench.topics, bench.bytes,
+    printf("subscribers %zu with %zu subscriptions each, stopped %zu, topics %zu, %zu bytes, %llu "
+           "messages a second for %llu s\n",
+            bench.subscribers, bench.each, bench.stopped, bench.topics, bench.bytes,
             (unsigned long long)bench.rate, (unsigned long long)bench.seconds);
     printf("pushed %zu of %zu to those that read, %.0f a second; out of order %zu, connections "
            "lost "
            "%zu\n",
             atomic_load(&readers->received), want,
-            (double)want / ((double)elapsed_ns / NANOSECONDS_PER_SECOND),
+            (double)want / ((double)used->elapsed_ns / NANOSECONDS_PER_SECOND),
             atomic_load(&readers->out_of_order), atomic_load(&readers->lost));
-    printf("publish ms: p50 %.3f p99 %.3f max %.3f\n", ms(histogram_at(&bench.publish_ns, 0.5)),
-            ms(histogram_at(&bench.publish_ns, 0.99)), ms(bench.publish_ns.max));
-    printf("push ms: p50 %.3f p99 %.3f max %.3f\n", ms(histogram_at(&readers->latencies_ns, 0.5)),
-            ms(histogram_at(&readers->latencies_ns, 0.99)), ms(readers->latencies_ns.max));
+    report_times(readers, used);
     printf("dropped: stale %llu, queue full %llu, outbound budget %llu, gone %llu; stuck %llu; "
            "ring %llu\n",
             (unsigned long long)metric((enum metric)LEDGER_FILTER_OUT_STALE),
@@ -265,42 +309,69 @@ static bool report(uint64_t messages, uint64_t elapsed_ns)
     return atomic_load(&readers->received) == want && atomic_load(&readers->out_of_order) == 0;
 }
 
+static struct used use_now(void)
+{
+    return (struct used){.elapsed_ns = clock_monotonic_ns(),
+            .node_ns = cpu_ns_of(getpid()),
+            .readers_ns = cpu_ns_of(bench.processes[0])};
+}
+
+static uint64_t publish_measured(struct used *used)
+{
+    struct filter_bench_group *readers = &bench.shared->groups[0];
+    struct used before = use_now();
+    atomic_store(&filter_bench_is_measuring, true);
+    uint64_t messages = publish_all();
+    wait_for(&readers->received, expected(messages), "received");
+    struct used after = use_now();
+    used->elapsed_ns = after.elapsed_ns - before.elapsed_ns;
+    used->node_ns = after.node_ns - before.node_ns;
+    used->readers_ns = after.readers_ns - before.readers_ns;
+    return messages;
+}
+
 static bool run(void)
 {
     struct filter_bench_group *groups = bench.shared->groups;
+    struct used used;
     tell_address();
     wait_for(&groups[0].subscribed, group_size(0), "subscribed");
     wait_for(&groups[1].subscribed, group_size(1), "subscribed");
     if (bench.stopped > 0) {
         kill(bench.processes[1], SIGSTOP);
     }
-    uint64_t start_ns = clock_monotonic_ns();
-    uint64_t messages = publish_all();
-    wait_for(&groups[0].received, expected(messages), "received");
-    uint64_t elapsed_ns = clock_monotonic_ns() - start_ns;
+    uint64_t messages = publish_measured(&used);
     atomic_store(&groups[0].is_over, true);
     waitpid(bench.processes[0], NULL, 0);
-    bool is_good = report(messages, elapsed_ns);
+    bool is_good = report(messages, &used);
     kill(bench.processes[1], SIGKILL);
     waitpid(bench.processes[1], NULL, 0);
     return is_good;
 }
 
-int main(int argc, char **argv)
+static bool read_arguments(int argc, char **argv)
 {
-    struct rlimit limit;
-    if (argc < 6 || argc > 7) {
-        fprintf(stderr, "usage: bench_filter SUBSCRIBERS TOPICS STOPPED RATE SECONDS [BYTES]\n");
-        return 2;
+    if (argc < 6 || argc > 8) {
+        fprintf(stderr,
+                "usage: bench_filter SUBSCRIBERS TOPICS STOPPED RATE SECONDS [BYTES [EACH]]\n");
+        return false;
     }
     bench.subscribers = strtoull(argv[1], NULL, 10);
     bench.topics = strtoull(argv[2], NULL, 10);
     bench.stopped = strtoull(argv[3], NULL, 10);
     bench.rate = strtoull(argv[4], NULL, 10);
     bench.seconds = strtoull(argv[5], NULL, 10);
-    bench.bytes = argc == 7 ? strtoull(argv[6], NULL, 10) : BYTES;
-    if (bench.topics == 0 || bench.rate == 0 || bench.stopped > bench.subscribers ||
-            bench.bytes < FILTER_BENCH_HEAD_BYTES || bench.bytes > 150000) {
+    bench.bytes = argc >= 7 ? strtoull(argv[6], NULL, 10) : BYTES;
+    bench.each = argc == 8 ? strtoull(argv[7], NULL, 10) : 1;
+    return bench.topics > 0 && bench.rate > 0 && bench.stopped <= bench.subscribers &&
+           bench.bytes >= FILTER_BENCH_HEAD_BYTES && bench.bytes <= 150000 && bench.each > 0 &&
+           bench.each <= FILTER_BENCH_EACH_MAX && bench.each <= bench.topics;
+}
+
+int main(int argc, char **argv)
+{
+    struct rlimit limit;
+    if (!read_arguments(argc, argv)) {
         return 2;
     }
     getrlimit(RLIMIT_NOFILE, &limit);

@@ -2,6 +2,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
+#include <uv.h>
 
 #include "base/clock.h"
 #include "bench/address.h"
@@ -15,6 +17,8 @@
 enum {
     AT_ONCE = 32,
     WAIT_MS = 10,
+    LOOPS = 256,        /* a switch has its turn with all others of its loop */
+    ALL_TURNS_MS = 100, /* for timers */
     MESSAGE_BYTES_MAX = 1024 * 1024,
     TIMEOUT_MS = 60 * 1000
 };
@@ -25,7 +29,8 @@ struct subscriber {
     struct net_switch *net_switch;
     struct identify *identify;
     struct filter_client *filter;
-    char topic[FILTER_BENCH_TOPIC_BYTES];
+    const struct filter_bench_part *part;
+    size_t number;
     uint64_t next_number;
     bool is_asked;
 };
@@ -48,6 +53,26 @@ void filter_bench_topic(char out[FILTER_BENCH_TOPIC_BYTES], size_t number)
     snprintf(out, FILTER_BENCH_TOPIC_BYTES, "/bench/1/topic-%zu/proto", number);
 }
 
+size_t filter_bench_topic_of(const struct filter_bench_part *part, size_t subscriber, size_t place)
+{
+    return (subscriber * part->each + place) % part->topics;
+}
+
+bool filter_bench_read_head(uint64_t out[2], struct span *content_topic, struct span message)
+{
+    static const char prefix[] = "/bench/1/";
+    struct waku_message_view view;
+    if (waku_message_decode(&view, message) != STATUS_OK ||
+            view.payload.length < FILTER_BENCH_HEAD_BYTES ||
+            view.content_topic.length < sizeof(prefix) ||
+            memcmp(view.content_topic.bytes, prefix, sizeof(prefix) - 1) != 0) {
+        return false;
+    }
+    memcpy(out, view.payload.bytes, FILTER_BENCH_HEAD_BYTES);
+    *content_topic = view.content_topic;
+    return true;
+}
+
 static void on_answered(void *context, uint32_t code, struct span description)
 {
     struct subscriber *subscriber = context;
@@ -59,41 +84,73 @@ static void on_answered(void *context, uint32_t code, struct span description)
     atomic_fetch_add(&subscriber->group->subscribed, 1);
 }
 
+static void subscribe(struct subscriber *subscriber, struct connection *connection)
+{
+    char names[FILTER_BENCH_EACH_MAX][FILTER_BENCH_TOPIC_BYTES];
+    struct span topics[FILTER_BENCH_EACH_MAX];
+    const struct filter_bench_part *part = subscriber->part;
+    for (size_t i = 0; i < part->each; i++) {
+        filter_bench_topic(names[i], filter_bench_topic_of(part, subscriber->number, i));
+        topics[i] = span_of_text(names[i]);
+    }
+    struct filter_request_fields fields = {.verb = FILTER_SUBSCRIBE,
+            .pubsub_topic = span_of_text(FILTER_BENCH_PUBSUB),
+            .content_topics = topics,
+            .content_topic_count = part->each};
+    filter_client_ask(connection, &fields, TIMEOUT_MS, on_answered, subscriber);
+}
+
 static void on_identified(
         void *context, struct connection *connection, const struct identify_info *info)
 {
     struct subscriber *subscriber = context;
-    struct span topic = span_of_text(subscriber->topic);
-    struct filter_request_fields fields = {.verb = FILTER_SUBSCRIBE,
-            .pubsub_topic = span_of_text(FILTER_BENCH_PUBSUB),
-            .content_topics = &topic,
-            .content_topic_count = 1};
     (void)info;
     if (!subscriber->is_asked) {
         subscriber->is_asked = true;
-        filter_client_ask(connection, &fields, TIMEOUT_MS, on_answered, subscriber);
+        subscribe(subscriber, connection);
     }
+}
+
+/* The number of a message says which content topic it is on. */
+static bool is_asked_for(
+        const struct subscriber *subscriber, uint64_t number, struct span content_topic)
+{
+    char name[FILTER_BENCH_TOPIC_BYTES];
+    const struct filter_bench_part *part = subscriber->part;
+    size_t topic = number % part->topics;
+    filter_bench_topic(name, topic);
+    if (!span_equal(content_topic, span_of_text(name))) {
+        return false;
+    }
+    for (size_t i = 0; i < part->each; i++) {
+        if (filter_bench_topic_of(part, subscriber->number, i) == topic) {
+            return true;
+        }
+    }
+    return false;
 }
 
 static void on_received(
         void *context, struct connection *connection, const struct filter_push_view *push)
 {
     struct subscriber *subscriber = context;
-    struct waku_message_view view;
-    uint64_t head[FILTER_BENCH_HEAD_BYTES / sizeof(uint64_t)];
+    struct filter_bench_group *group = subscriber->group;
+    struct span content_topic;
+    uint64_t head[2];
     (void)connection;
-    if (waku_message_decode(&view, push->message) != STATUS_OK ||
-            view.payload.length < sizeof(head)) {
+    if (!filter_bench_read_head(head, &content_topic, push->message)) {
         die("push", "malformed");
     }
-    memcpy(head, view.payload.bytes, sizeof(head));
-    if (head[0] < subscriber->next_number ||
-            !span_equal(view.content_topic, span_of_text(subscriber->topic))) {
-        atomic_fetch_add(&subscriber->group->out_of_order, 1);
+    if (head[0] < subscriber->next_number || !is_asked_for(subscriber, head[0], content_topic)) {
+        atomic_fetch_add(&group->out_of_order, 1);
+    }
+    uint64_t age_ns = clock_monotonic_ns() - head[1];
+    histogram_add(&group->latencies_ns, age_ns);
+    if (subscriber->next_number == 0) {
+        histogram_add(&group->first_ns, age_ns);
     }
     subscriber->next_number = head[0] + 1;
-    histogram_add(&subscriber->group->latencies_ns, clock_monotonic_ns() - head[1]);
-    atomic_fetch_add(&subscriber->group->received, 1);
+    atomic_fetch_add(&group->received, 1);
 }
 
 static void on_disconnected(void *context, struct connection *connection, enum close_reason reason)
@@ -127,28 +184,68 @@ static void begin(
     check("dial", switch_dial(subscriber->net_switch, &dial));
 }
 
-void filter_bench_subscribe(
-        struct filter_bench_group *group, int descriptor, size_t first, size_t count, size_t topics)
+/* The thread of all subscribers of a process. */
+struct runner {
+    struct filter_bench_group *group;
+    struct io_loop *loops[LOOPS];
+    int epoll;
+    uint64_t all_turns_ns; /* when each loop is to have its next turn */
+};
+
+static void init_runner(struct runner *runner, struct filter_bench_group *group)
 {
-    struct io_loop *loop;
+    *runner = (struct runner){.group = group, .epoll = epoll_create1(0)};
+    for (unsigned i = 0; i < LOOPS; i++) {
+        check("loop", io_loop_create(&runner->loops[i], 0));
+        struct epoll_event event = {.events = EPOLLIN, .data.ptr = runner->loops[i]};
+        int descriptor = uv_backend_fd(io_loop_uv(runner->loops[i]));
+        if (epoll_ctl(runner->epoll, EPOLL_CTL_ADD, descriptor, &event) != 0) {
+            die("loop", "epoll");
+        }
+    }
+}
+
+static void run_ready(struct runner *runner)
+{
+    struct epoll_event events[LOOPS];
+    int count = epoll_wait(runner->epoll, events, LOOPS, WAIT_MS);
+    uint64_t now_ns = clock_monotonic_ns();
+    for (int i = 0; i < count; i++) {
+        io_loop_turn(events[i].data.ptr);
+    }
+    for (size_t i = 0; now_ns >= runner->all_turns_ns && i < LOOPS; i++) {
+        io_loop_turn(runner->loops[i]);
+    }
+    if (now_ns >= runner->all_turns_ns) {
+        runner->all_turns_ns = now_ns + (uint64_t)ALL_TURNS_MS * NANOSECONDS_PER_MILLISECOND;
+    }
+    if (count > 0) {
+        histogram_add(&runner->group->turns_ns, clock_monotonic_ns() - now_ns);
+    }
+}
+
+void filter_bench_subscribe(
+        struct filter_bench_group *group, int descriptor, const struct filter_bench_part *part)
+{
+    static struct runner runner;
     struct multiaddr address;
-    struct subscriber *subscribers = calloc(count + 1, sizeof(*subscribers));
+    struct subscriber *subscribers = calloc(part->count + 1, sizeof(*subscribers));
     if (subscribers == NULL) {
         die("subscribers", "no memory");
     }
     check("address", bench_read_address(descriptor, &address));
-    check("loop", io_loop_create(&loop, 0));
+    init_runner(&runner, group);
     size_t begun = 0;
     while (!atomic_load(&group->is_over)) {
-        while (begun < count && begun - atomic_load(&group->subscribed) < AT_ONCE) {
+        while (begun < part->count && begun - atomic_load(&group->subscribed) < AT_ONCE) {
             struct subscriber *subscriber = &subscribers[begun];
             subscriber->group = group;
-            filter_bench_topic(subscriber->topic, (first + begun) % topics);
-            begin(subscriber, loop, &address);
+            subscriber->part = part;
+            subscriber->number = part->first + begun;
+            begin(subscriber, runner.loops[begun % LOOPS], &address);
             begun++;
         }
-        io_loop_wait(loop, (uint64_t)WAIT_MS * NANOSECONDS_PER_MILLISECOND);
-        io_loop_turn(loop);
+        run_ready(&runner);
     }
     atomic_store(&group->is_done, true);
 }

@@ -21,7 +21,7 @@ enum {
     FILTER_SECRET_BYTES = 16,
     FILTER_TICK_MS = 1000,
     FILTER_LOW_WATER = 64 * 1024,  /* bytes handed to a stream; what waits behind can be dropped */
-    FILTER_SHORT_STREAM_MS = 5000, /* a client that ends its stream so soon does so each time */
+    FILTER_SHORT_STREAM_MS = 5000, /* a client that ends it so soon after a message always does */
     FILTER_UNSURE_MS = 2000, /* from a stream's first message; until then its others are kept, */
     FILTER_UNSURE_MAX = 64,  /* so many of them */
     FILTER_UNSURE_BYTES = 64 * 1024,
@@ -117,7 +117,7 @@ struct filter_peer {
     bool is_agreed;
     bool is_ending;               /* nothing more is written to it */
     uint64_t written;             /* bytes, of this stream */
-    uint64_t opened_ms;           /* when it was agreed */
+    uint64_t first_ms;            /* when its first message was written */
     bool is_one_shot;             /* the client ends a stream after each message */
     struct filter_unsure *unsure; /* NULL: there is none */
     uint64_t sure_at_ms;          /* the stream that stays until then is a long-lived one */

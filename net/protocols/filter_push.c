@@ -179,7 +179,8 @@ static struct filter_peer *add_peer(struct filter_shard *shard, const struct fil
 static void attach(struct filter_shard *shard, struct filter_order *order)
 {
     struct filter_peer *peer = find_peer(shard, order->connection);
-    if (peer == NULL) {
+    bool is_new = peer == NULL;
+    if (is_new) {
         peer = add_peer(shard, order);
     } else {
         filter_subscriber_unref(peer->subscriber);
@@ -193,6 +194,9 @@ static void attach(struct filter_shard *shard, struct filter_order *order)
     } else {
         filter_subscriber_note(order->subscriber, FILTER_PUSH_NOT_CONNECTED);
         filter_subscriber_unref(order->subscriber);
+    }
+    if (peer != NULL && is_new) {
+        filter_stream_begin(peer);
     }
     memory_free(order);
 }

@@ -63,6 +63,11 @@ static void open_stream(struct filter_peer *peer)
     }
 }
 
+void filter_stream_begin(struct filter_peer *peer)
+{
+    open_stream(peer);
+}
+
 /* What is written leaves; the client has to close its side, too, within the timeout. */
 static void end_stream(struct filter_peer *peer)
 {
@@ -142,7 +147,8 @@ static void write_ticket(struct filter_peer *peer, struct relay_ticket *ticket)
     if (is_kept) {
         keep_unsure(peer->unsure, parcel);
     } else if (peer->written == 0) {
-        peer->sure_at_ms = now_ms() + FILTER_UNSURE_MS;
+        peer->first_ms = now_ms();
+        peer->sure_at_ms = peer->first_ms + FILTER_UNSURE_MS;
     }
     peer->written += bytes;
     filter_subscriber_note(peer->subscriber, FILTER_PUSH_SENT);
@@ -183,7 +189,6 @@ static enum status on_opened(struct stream *stream)
         return STATUS_CLOSED;
     }
     peer->is_agreed = true;
-    peer->opened_ms = now_ms();
     peer->reopen_count = 0;
     metrics_add(METRIC_FILTER_STREAMS, 1);
     pump(peer);
@@ -202,7 +207,7 @@ static void on_writable(struct stream *stream)
 static void judge_end(struct filter_peer *peer)
 {
     if (peer->written > 0 && !peer->is_ending && !peer->is_condemned &&
-            now_ms() - peer->opened_ms < FILTER_SHORT_STREAM_MS) {
+            now_ms() - peer->first_ms < FILTER_SHORT_STREAM_MS) {
         peer->is_one_shot = true;
         push_again(peer);
     }

@@ -2,13 +2,17 @@
 #pragma once
 
 /*
- * A subscriber's queue and its push stream: opened when there is something to send, kept open, opened
- * again when the client has ended it. Never more than one at a time.
+ * A subscriber's queue and its push stream: opened with the subscription, so that the first message
+ * need not wait for it, and kept open; opened again, when there is something to send, after the client
+ * has ended it. Never more than one at a time.
  *
  * Thread: the io thread of the peer's connection.
  */
 
 #include "net/protocols/filter_private.h"
+
+/* The peer is new on this connection. */
+void filter_stream_begin(struct filter_peer *peer);
 
 /* Sends it, or lets it wait within the queue's limits. */
 void filter_stream_take(struct filter_peer *peer, struct relay_ticket *CONSUMED ticket);
