@@ -312,36 +312,68 @@ static void post_peers(void *context, struct http_request *request)
 
 /* Filter subscribers. */
 
-static void take_subscriber(void *context, enum status status, const char *id,
-        const struct rest_criterion *criteria, size_t count)
+static void add_criteria(struct rest_text *text, const struct rest_subscriber *subscriber)
+{
+    rest_text_add(text, ",\"filterCriteria\":[");
+    for (size_t i = 0; i < subscriber->criterion_count; i++) {
+        rest_text_add(text, i > 0 ? ",{\"pubsubTopic\":" : "{\"pubsubTopic\":");
+        rest_text_add_string(text, subscriber->criteria[i].pubsub_topic);
+        rest_text_add(text, ",\"contentTopic\":");
+        rest_text_add_string(text, subscriber->criteria[i].content_topic);
+        rest_text_add(text, "}");
+    }
+    rest_text_add(text, "]");
+}
+
+static void add_field(struct rest_text *text, const char *name, uint64_t number)
+{
+    rest_text_add(text, ",");
+    rest_text_add_string(text, span_of_text(name));
+    rest_text_add(text, ":");
+    rest_text_add_number(text, (int64_t)number);
+}
+
+/* The reference has the peer and its criteria; the rest is Sluice's own. */
+static void add_subscriber(struct rest_text *text, const struct rest_subscriber *subscriber)
+{
+    rest_text_add(text, "{\"peerId\":");
+    rest_text_add_string(text, span_of_text(subscriber->id));
+    add_criteria(text, subscriber);
+    rest_text_add(text, ",\"connected\":");
+    rest_text_add_bool(text, subscriber->is_connected);
+    add_field(text, "ageMs", subscriber->age_ms);
+    add_field(text, "silentMs", subscriber->silent_ms);
+    add_field(text, "queueBytes", subscriber->queue_bytes);
+    add_field(text, "queueMessages", subscriber->queue_messages);
+    add_field(text, "sent", subscriber->sent);
+    add_field(text, "dropped", subscriber->dropped);
+    rest_text_add(text, ",\"lastPush\":");
+    rest_text_add_string(text, span_of_text(subscriber->last_push));
+    add_field(text, "lastPushMs", subscriber->last_push_ms);
+    rest_text_add(text, "}");
+}
+
+static void take_subscriber(
+        void *context, enum status status, const struct rest_subscriber *subscriber)
 {
     struct rest_answer *answer = context;
     struct rest_text *text = &answer->text;
     size_t before = text->length;
-    if (id == NULL && status != STATUS_OK) {
+    if (subscriber == NULL && status != STATUS_OK) {
         rest_answer_send_text(answer, HTTP_UNAVAILABLE, "The subscriptions could not be listed: %s",
                 status_text(status));
         return;
     }
     rest_text_add(text, answer->is_json ? "" : "[");
-    if (id == NULL) {
+    if (subscriber == NULL) {
         rest_text_add(text, "]");
         answer->is_json = true;
         rest_answer_send(answer);
         return;
     }
-    rest_text_add(text, answer->is_json ? ",{\"peerId\":" : "{\"peerId\":");
+    rest_text_add(text, answer->is_json ? "," : "");
     answer->is_json = true;
-    rest_text_add_string(text, span_of_text(id));
-    rest_text_add(text, ",\"filterCriteria\":[");
-    for (size_t i = 0; i < count; i++) {
-        rest_text_add(text, i > 0 ? ",{\"pubsubTopic\":" : "{\"pubsubTopic\":");
-        rest_text_add_string(text, criteria[i].pubsub_topic);
-        rest_text_add(text, ",\"contentTopic\":");
-        rest_text_add_string(text, criteria[i].content_topic);
-        rest_text_add(text, "}");
-    }
-    rest_text_add(text, "]}");
+    add_subscriber(text, subscriber);
     if (!http_request_try_charge(answer->request, text->length - before)) {
         text->has_failed = true;
     }
@@ -362,7 +394,7 @@ static void get_subscriptions(void *context, struct http_request *request)
     }
     enum status status = services->subscribers(services->context, take_subscriber, answer);
     if (status != STATUS_OK) {
-        take_subscriber(answer, status, NULL, NULL, 0);
+        take_subscriber(answer, status, NULL);
     }
 }
 

@@ -116,9 +116,25 @@ struct rest_criterion {
     struct span content_topic;
 };
 
-/* One subscriber a call; id NULL: the end, with what the walk came to. */
-typedef void rest_subscriber_listed(void *context, enum status status, const char *id,
-        const struct rest_criterion *criteria, size_t count);
+/* A filter subscriber of ours. Times are milliseconds ago. */
+struct rest_subscriber {
+    const char *id;
+    const struct rest_criterion *criteria;
+    size_t criterion_count;
+    bool is_connected;
+    uint64_t age_ms;    /* since it has subscribed */
+    uint64_t silent_ms; /* since it was heard of */
+    uint64_t queue_bytes;
+    uint64_t queue_messages;
+    uint64_t sent;
+    uint64_t dropped;
+    const char *last_push;
+    uint64_t last_push_ms; /* 0: there was none */
+};
+
+/* One subscriber a call; NULL: the end, with what the walk came to. */
+typedef void rest_subscriber_listed(
+        void *context, enum status status, const struct rest_subscriber *subscriber);
 
 typedef void rest_dialed(void *context, enum status status);
 

@@ -186,8 +186,19 @@ static void tell_subscriber(
         criteria[i] = (struct rest_criterion){.pubsub_topic = subscriber->criteria[i].pubsub_topic,
                 .content_topic = subscriber->criteria[i].content_topic};
     }
-    job->each(job->context, STATUS_OK, peer_id_print(id, &subscriber->peer), criteria,
-            subscriber->criterion_count);
+    struct rest_subscriber told = {.id = peer_id_print(id, &subscriber->peer),
+            .criteria = criteria,
+            .criterion_count = subscriber->criterion_count,
+            .is_connected = subscriber->is_connected,
+            .age_ms = subscriber->age_ms,
+            .silent_ms = subscriber->silent_ms,
+            .queue_bytes = subscriber->queue_bytes,
+            .queue_messages = subscriber->queue_messages,
+            .sent = subscriber->sent,
+            .dropped = subscriber->dropped,
+            .last_push = node_filter_push_result_text(subscriber->last_push),
+            .last_push_ms = subscriber->last_push_ms};
+    job->each(job->context, STATUS_OK, &told);
     free(criteria);
 }
 
@@ -206,7 +217,7 @@ static void list_subscribers(struct rest_job *base)
         }
         break;
     } while (true);
-    job->each(job->context, status, NULL, NULL, 0);
+    job->each(job->context, status, NULL);
     free(job);
 }
 

@@ -70,6 +70,7 @@ struct filter_shard {
     struct io_loop *loop;
     struct hash_table by_connection;
     struct filter_peer_list peers;
+    uint64_t drain_number; /* of the task that takes messages */
     uv_timer_t tick;
     bool is_tick_closed;
 
@@ -112,6 +113,8 @@ struct filter_peer {
     struct filter_subscriber *subscriber;
     struct relay_queue queue;
     uint64_t dropped_told; /* of queue.dropped */
+    uint64_t drain;        /* the last one with messages for it, and how much that was so far */
+    size_t drained_bytes;
 
     struct stream *stream; /* NULL: none is open or being opened */
     bool is_agreed;

@@ -22,12 +22,16 @@
  */
 
 /*
- * In one task; the sockets have their turn between two. A quarter of the least queue, so that a peer
- * that takes what it is sent never loses a message to a burst.
+ * In one task; the sockets have their turn between two. What one peer gets is a quarter of the least
+ * queue, or two messages, so that one that takes what it is sent never loses a message to a burst.
+ * What waits for a peer beyond its first message leaves with it in one write, so a task takes many
+ * messages; each further peer is one more write, so it takes fewer of these.
  */
 enum {
     DRAIN_MESSAGES = 1024,
-    DRAIN_BYTES = 64 * 1024
+    DRAIN_PEERS = 256,
+    DRAIN_BYTES = 1024 * 1024,
+    DRAIN_PEER_BYTES = 64 * 1024
 };
 
 static struct filter_shard *shard_of(struct filter *filter, uint64_t connection)
@@ -225,36 +229,68 @@ static void carry_out_orders(struct filter_shard *shard)
     }
 }
 
-static void take_ticket(struct filter_shard *shard, struct relay_ticket *ticket)
+/* NULL: it is gone, or was dropped. */
+static struct filter_peer *find_taker(struct filter_shard *shard, uint64_t connection)
 {
-    struct filter_peer *peer = find_peer(shard, ticket->connection);
+    struct filter_peer *peer = find_peer(shard, connection);
     if (peer == NULL) {
         carry_out_orders(shard);
-        peer = find_peer(shard, ticket->connection);
+        peer = find_peer(shard, connection);
     }
-    if (peer == NULL || peer->is_condemned) {
+    return peer == NULL || peer->is_condemned ? NULL : peer;
+}
+
+/* What a task has taken so far. */
+struct drained {
+    size_t messages;
+    size_t peers;
+    size_t bytes;
+    bool has_peer_enough;
+};
+
+static void take_ticket(
+        struct filter_shard *shard, struct relay_ticket *ticket, struct drained *drained)
+{
+    struct filter_peer *peer = find_taker(shard, ticket->connection);
+    size_t bytes = relay_parcel_bytes(ticket->parcel);
+    drained->messages++;
+    if (peer == NULL) {
         metrics_add(LEDGER_FILTER_OUT_PEER_GONE, 1);
         relay_parcel_unref(ticket->parcel);
         return;
     }
+    if (peer->drain != shard->drain_number) {
+        peer->drain = shard->drain_number;
+        peer->drained_bytes = bytes;
+        drained->peers++;
+    } else {
+        peer->drained_bytes += bytes;
+        drained->has_peer_enough = peer->drained_bytes >= DRAIN_PEER_BYTES;
+    }
+    drained->bytes += bytes;
     filter_stream_take(peer, ticket);
+}
+
+static bool is_enough(const struct drained *drained)
+{
+    return drained->messages == DRAIN_MESSAGES || drained->peers == DRAIN_PEERS ||
+           drained->bytes >= DRAIN_BYTES || drained->has_peer_enough;
 }
 
 static void run_drain(struct io_task *task)
 {
     struct filter_shard *shard =
             (struct filter_shard *)((char *)task - offsetof(struct filter_shard, drain));
-    struct relay_ticket *ticket = NULL;
+    struct drained drained = {0};
     atomic_exchange_explicit(&shard->is_drain_posted, false, memory_order_acq_rel); /* POSTED */
+    shard->drain_number++;
     carry_out_orders(shard);
-    size_t bytes = 0;
-    for (size_t i = 0; i < DRAIN_MESSAGES && bytes < DRAIN_BYTES; i++) {
-        ticket = relay_ticket_of(inbox_try_pop(shard->messages));
+    while (!is_enough(&drained)) {
+        struct relay_ticket *ticket = relay_ticket_of(inbox_try_pop(shard->messages));
         if (ticket == NULL) {
             return;
         }
-        bytes += relay_parcel_bytes(ticket->parcel);
-        take_ticket(shard, ticket);
+        take_ticket(shard, ticket, &drained);
     }
     post_drain(shard);
 }

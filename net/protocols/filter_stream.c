@@ -241,6 +241,9 @@ static void on_closed(struct stream *stream, enum status reason)
     peer->written = 0;
     if (!was_agreed) {
         metrics_add(METRIC_FILTER_STREAMS_REFUSED, reason == STATUS_NO_COMMON_PROTOCOL);
+    }
+    /* With nothing to send it was opened before its time: the first message asks once more. */
+    if (!was_agreed && !relay_queue_is_empty(&peer->queue)) {
         open_later(peer);
     }
     if (reason != STATUS_CLOSED) {

@@ -14,23 +14,27 @@
 
 void shard_add_dirty(struct switch_shard *shard, struct connection *connection)
 {
-    connection->next_dirty = shard->dirty;
-    shard->dirty = connection;
+    connection->next_dirty = NULL;
+    *shard->dirty_end = connection;
+    shard->dirty_end = &connection->next_dirty;
 }
 
-static bool flush_dirty(struct switch_shard *shard, struct connection **later)
+/* Who has waited longest comes first. Those that have more go behind *later_end. */
+static bool flush_dirty(struct switch_shard *shard, struct connection ***later_end)
 {
     struct connection *connection = shard->dirty;
     if (connection == NULL) {
         return false;
     }
     shard->dirty = NULL;
+    shard->dirty_end = &shard->dirty;
     while (connection != NULL) {
         struct connection *next = connection->next_dirty;
         if (connection_finish_turn(connection)) {
             connection->is_dirty = true;
-            connection->next_dirty = *later;
-            *later = connection;
+            connection->next_dirty = NULL;
+            **later_end = connection;
+            *later_end = &connection->next_dirty;
         }
         connection = next;
     }
@@ -41,11 +45,13 @@ static void on_turn_end(uv_check_t *handle)
 {
     struct switch_shard *shard = handle->data;
     struct connection *later = NULL;
+    struct connection **later_end = &later;
     do {
         shard_finish_streams(shard);
-    } while (flush_dirty(shard, &later));
+    } while (flush_dirty(shard, &later_end));
     if (later != NULL) {
         shard->dirty = later;
+        shard->dirty_end = later_end;
         io_loop_wake(shard->loop);
     }
 }
@@ -68,6 +74,7 @@ void shard_init(struct switch_shard *shard, struct net_switch *net_switch, struc
     uv_loop_t *uv = io_loop_uv(loop);
     shard->net_switch = net_switch;
     shard->loop = loop;
+    shard->dirty_end = &shard->dirty;
     shard->connections.tag = (uint8_t)io_loop_index(loop);
     shard->streams.tag = shard->connections.tag;
     /* libuv's documentation: these always succeed. */

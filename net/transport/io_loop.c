@@ -23,18 +23,28 @@ struct io_loop {
     uint8_t *output;
 };
 
-static void run_tasks(struct io_loop *loop)
+static bool try_run_task(struct io_loop *loop)
 {
-    struct inbox_link *link;
-    while ((link = inbox_try_pop(loop->inbox)) != NULL) {
-        struct io_task *task = (struct io_task *)((char *)link - offsetof(struct io_task, link));
-        task->run(task);
+    struct inbox_link *link = inbox_try_pop(loop->inbox);
+    if (link == NULL) {
+        return false;
     }
+    struct io_task *task = (struct io_task *)((char *)link - offsetof(struct io_task, link));
+    task->run(task);
+    return true;
 }
 
+/* Those that are there. What they post in turn comes after the sockets' turn. */
 static void on_wake(uv_async_t *handle)
 {
-    run_tasks(handle->data);
+    struct io_loop *loop = handle->data;
+    size_t count = inbox_depth_estimate(loop->inbox);
+    while (count > 0 && try_run_task(loop)) {
+        count--;
+    }
+    if (!inbox_is_empty(loop->inbox)) {
+        io_loop_wake(loop);
+    }
 }
 
 static enum status start(struct io_loop *loop)
@@ -89,7 +99,8 @@ void io_loop_destroy(struct io_loop **loop_pointer)
     if (loop == NULL) {
         return;
     }
-    run_tasks(loop);
+    while (try_run_task(loop)) {
+    }
     uv_close((uv_handle_t *)&loop->wake, NULL);
     /* What sockets and timers still have to finish: their close callbacks. */
     uv_run(&loop->uv, UV_RUN_DEFAULT);

@@ -58,6 +58,8 @@ bool io_loop_has_work(const struct io_loop *loop);
 void io_loop_run_once(struct io_loop *loop);
 
 void io_loop_wake(struct io_loop *loop);
+
+/* What a task posts runs in a later turn: the sockets have theirs between the two. */
 void io_loop_post(struct io_loop *loop, struct io_task *CONSUMED task);
 
 unsigned io_loop_index(const struct io_loop *loop);

@@ -51,9 +51,9 @@ static void every_message_comes_once_in_order_on_one_stream_without_a_hash_or_a_
     fixture_init(&fixture, &choice);
     fixture_connect(&fixture, 0);
     fixture_connect(&fixture, 1);
+    uint64_t streams = count_of(METRIC_FILTER_STREAMS);
     subscribe(&fixture, 0);
     subscribe(&fixture, 1);
-    uint64_t streams = count_of(METRIC_FILTER_STREAMS);
     uint64_t hashes = count_of(METRIC_MESSAGE_HASHES) + count_of(METRIC_ID_HASHES);
     uint64_t copies = count_of(METRIC_COPIES);
     uint64_t delivered = count_of(LEDGER_FILTER_OUT_DELIVERED);
@@ -74,6 +74,71 @@ static void every_message_comes_once_in_order_on_one_stream_without_a_hash_or_a_
     fixture_publish(&fixture, "/nobody/1/wants/this", MESSAGES, 20);
     fixture_turn(&fixture, 100);
     assert_int_equal(fixture.clients[0].received, MESSAGES);
+    fixture_fini(&fixture);
+}
+
+static bool has_push_stream(void *context)
+{
+    return count_of(METRIC_FILTER_STREAMS) > *(uint64_t *)context;
+}
+
+static void the_push_stream_stands_before_the_first_message_and_takes_it(void **state)
+{
+    (void)state;
+    struct filter_fixture fixture;
+    struct fixture_choice choice = {0};
+    fixture_init(&fixture, &choice);
+    fixture_connect(&fixture, 0);
+    uint64_t streams = count_of(METRIC_FILTER_STREAMS);
+    subscribe(&fixture, 0);
+    fixture_run(&fixture, has_push_stream, &streams);
+    uint64_t opened = count_of(METRIC_NET_STREAMS_OUT);
+    fixture_publish(&fixture, FIXTURE_CONTENT, 0, 20);
+    fixture_wait_received(&fixture, 0, 1);
+    assert_int_equal(count_of(METRIC_NET_STREAMS_OUT), opened);
+    assert_int_equal(count_of(METRIC_FILTER_STREAMS) - streams, 1);
+    fixture_fini(&fixture);
+}
+
+static void publish_burst(struct filter_fixture *fixture, uint64_t from, uint64_t to, size_t length)
+{
+    for (uint64_t i = from; i < to; i++) {
+        fixture_publish(fixture, FIXTURE_CONTENT, i, length);
+    }
+    fixture_wait_received(fixture, 0, (size_t)to);
+    fixture_wait_received(fixture, 1, (size_t)to);
+}
+
+/* Beyond what a task takes for one peer nothing may be lost; below that a burst is few secure frames. */
+static void a_burst_comes_in_order_without_loss_and_in_few_frames(void **state)
+{
+    (void)state;
+    enum {
+        SMALL = 300,
+        SMALL_BYTES = 50,
+        LARGE = 40,
+        LARGE_BYTES = 10 * 1024,
+        FRAME_BYTES = 2 + 16 + 12 /* length, tag, yamux header */
+    };
+    struct filter_fixture fixture;
+    struct fixture_choice choice = {0};
+    fixture_init(&fixture, &choice);
+    fixture_connect(&fixture, 0);
+    fixture_connect(&fixture, 1);
+    uint64_t streams = count_of(METRIC_FILTER_STREAMS) + 1;
+    subscribe(&fixture, 0);
+    subscribe(&fixture, 1);
+    fixture_run(&fixture, has_push_stream, &streams);
+    fixture_turn(&fixture, 100);
+    uint64_t before = count_of(METRIC_NET_BYTES_OUT);
+    publish_burst(&fixture, 0, 1, SMALL_BYTES);
+    uint64_t single = count_of(METRIC_NET_BYTES_OUT) - before;
+    publish_burst(&fixture, 1, 1 + SMALL, SMALL_BYTES);
+    uint64_t burst = count_of(METRIC_NET_BYTES_OUT) - before - single;
+    assert_true(burst < SMALL * (single - 2 * FRAME_BYTES * 3 / 4));
+    uint64_t dropped = count_of(LEDGER_FILTER_OUT_QUEUE_FULL);
+    publish_burst(&fixture, 1 + SMALL, 1 + SMALL + LARGE, LARGE_BYTES);
+    assert_int_equal(count_of(LEDGER_FILTER_OUT_QUEUE_FULL), dropped);
     fixture_fini(&fixture);
 }
 
@@ -403,6 +468,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
             cmocka_unit_test(
                     every_message_comes_once_in_order_on_one_stream_without_a_hash_or_a_copy),
+            cmocka_unit_test(the_push_stream_stands_before_the_first_message_and_takes_it),
+            cmocka_unit_test(a_burst_comes_in_order_without_loss_and_in_few_frames),
             cmocka_unit_test(what_is_pushed_is_the_message_as_it_was_received),
             cmocka_unit_test(who_comes_back_gets_messages_again_without_subscribing),
             cmocka_unit_test(nothing_is_pushed_once_it_is_unsubscribed),

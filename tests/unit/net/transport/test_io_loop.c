@@ -75,6 +75,34 @@ static void tasks_of_every_thread_run_once_and_in_order(void **state)
     io_loop_destroy(&loop);
 }
 
+struct again_task {
+    struct io_task task;
+    struct io_loop *loop;
+    size_t runs;
+};
+
+static void run_again(struct io_task *task)
+{
+    struct again_task *again = (struct again_task *)task;
+    again->runs++;
+    if (again->runs < 10) {
+        io_loop_post(again->loop, task);
+    }
+}
+
+static void a_task_that_posts_itself_lets_the_sockets_have_their_turn(void **state)
+{
+    (void)state;
+    struct again_task again = {.task.run = run_again};
+    assert_int_equal(io_loop_create(&again.loop, 0), STATUS_OK);
+    io_loop_post(again.loop, &again.task);
+    for (size_t turns = 1; turns <= 10; turns++) {
+        io_loop_run_once(again.loop);
+        assert_int_equal(again.runs, turns);
+    }
+    io_loop_destroy(&again.loop);
+}
+
 static void on_timer(uv_timer_t *timer)
 {
     *(bool *)timer->data = true;
@@ -121,6 +149,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
             cmocka_unit_test(tasks_of_every_thread_run_once_and_in_order),
+            cmocka_unit_test(a_task_that_posts_itself_lets_the_sockets_have_their_turn),
             cmocka_unit_test(a_wait_ends_for_timers_wakes_and_its_own_time),
             cmocka_unit_test(what_is_posted_last_still_runs),
     };
