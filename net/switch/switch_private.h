@@ -29,7 +29,7 @@ struct switch_shard {
     struct io_loop *loop;
     struct slot_table connections;
     struct slot_table streams;
-    struct connection *dirty;      /* have something to send or to finish, at the end of the turn */
+    struct connection *dirty; /* have something to send or to finish, at the end of the turn */
     struct connection **dirty_end;
     struct stream *closed_streams; /* whose `closed` event is due at the end of the turn */
     uv_timer_t tick;
