@@ -358,7 +358,10 @@ static void waits_for_the_archive_no_longer_than_was_earned(void **state)
         while ((envelope = spmc_ring_try_pop(dispatcher.event)) == NULL) {
             /* While it waits it does not look as if it had nothing left: it may be told to stop. */
             assert_true(role.has_work(&worker));
+            uint64_t waits = metrics_sum(metrics, METRIC_ARCHIVE_WAITS);
             assert_int_equal(role.turn(&worker), 1);
+            bool has_waited = metrics_sum(metrics, METRIC_ARCHIVE_WAITS) > waits;
+            assert_int_equal(inbox_is_empty(worker.inbox), !has_waited);
         }
         envelope_unref(envelope);
     }
