@@ -200,6 +200,34 @@ static void refuses_a_frame_larger_than_the_window_by_one(void **state)
     end_fini(&end);
 }
 
+/* What belongs to no stream is thrown away, but nobody was ever granted more than the largest window. */
+static void refuses_a_frame_for_no_stream_beyond_any_window(void **state)
+{
+    const uint32_t largest = 16 * 1024 * 1024;
+    (void)state;
+    struct end end;
+    end_init(&end, MUXER_YAMUX, false, NULL);
+    assert_int_equal(feed(&end, DATA, 0, 99, largest + 1), STATUS_WINDOW_OVERRUN);
+    expect_frame(&end, AWAY, 0, 0, 1);
+    end_fini(&end);
+    end_init(&end, MUXER_YAMUX, false, NULL);
+    assert_int_equal(feed(&end, DATA, 0, 99, largest), STATUS_OK);
+    expect_silence(&end);
+    end_fini(&end);
+}
+
+static void is_chosen_by_the_protocol_id_of_the_specification(void **state)
+{
+    enum muxer_kind kind = MUXER_MPLEX;
+    (void)state;
+    assert_true(muxer_kind_from_protocol_id(&kind, span_of_text("/yamux/1.0.0")));
+    assert_int_equal(kind, MUXER_YAMUX);
+    assert_true(muxer_kind_from_protocol_id(&kind, span_of_text("/mplex/6.7.0")));
+    assert_int_equal(kind, MUXER_MPLEX);
+    assert_false(muxer_kind_from_protocol_id(&kind, span_of_text("/yamux/1.0.1")));
+    assert_false(muxer_kind_from_protocol_id(&kind, span_of_text("")));
+}
+
 static void grants_a_window_only_from_the_moment_it_is_on_the_wire(void **state)
 {
     (void)state;
@@ -500,6 +528,8 @@ int main(void)
             cmocka_unit_test(pings_after_silence_and_fails_without_an_answer),
             cmocka_unit_test(closes_with_go_away_exactly_one_byte_over_the_window),
             cmocka_unit_test(refuses_a_frame_larger_than_the_window_by_one),
+            cmocka_unit_test(refuses_a_frame_for_no_stream_beyond_any_window),
+            cmocka_unit_test(is_chosen_by_the_protocol_id_of_the_specification),
             cmocka_unit_test(grants_a_window_only_from_the_moment_it_is_on_the_wire),
             cmocka_unit_test(grants_nothing_to_a_peer_that_has_closed),
             cmocka_unit_test(ignores_late_frames_of_finished_and_unknown_streams),
