@@ -62,9 +62,14 @@ static void on_lost(void *context, const struct envelope *envelope)
     inbox_wake(node->sync_jobs);
 }
 
-/* Only a node with store-sync tells others what its archive has. */
+/* Only a node with store-sync tells others what its archive has, and wants what theirs have. */
 static enum status make_fill(struct node *node, const struct store_settings *settings)
 {
+    enum status status =
+            sync_set_want(node->sync_set, settings->sync.under_way_max, settings->sync.patience_ms);
+    if (status != STATUS_OK) {
+        return status;
+    }
     struct sync_fill_options options = {.query_jobs = node->query_jobs,
             .sync_jobs = node->sync_jobs,
             .topics = node->topics,

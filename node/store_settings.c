@@ -42,6 +42,10 @@ static void read_sync(struct store_settings *out, const struct options *options)
             .payload_bytes_max = (size_t)options_number(options, "store-sync-payload-limit"),
             .rounds_max = (unsigned)options_number(options, "store-sync-rounds"),
             .session_ids_max = (size_t)options_number(options, "store-sync-ids"),
+            .session_time_ms = options_number(options, "store-sync-session-time"),
+            .peer_sessions_max = (size_t)options_number(options, "store-sync-peer-sessions"),
+            .patience_ms = options_number(options, "store-sync-patience"),
+            .under_way_max = (size_t)options_number(options, "store-sync-under-way"),
             .sessions_max = (size_t)options_number(options, "store-sync-sessions"),
             .has_preferred_peer = out->has_node,
             .preferred_peer = out->node_peer};

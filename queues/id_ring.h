@@ -20,6 +20,7 @@ struct id_record {
     const struct topic *topic;
     uint64_t content_topic_key; /* XXH3 of the content topic, to scope a reconciliation */
     uint8_t hash[MESSAGE_HASH_BYTES];
+    bool is_transferred; /* a peer has sent it by store-sync */
 };
 
 struct id_ring;

@@ -144,6 +144,7 @@ static void offer_sync(struct dispatcher *dispatcher, const struct envelope *env
             .timestamp_ns = envelope->timestamp_ns,
             .topic = envelope->topic,
             .content_topic_key = fast_key_of_bytes(envelope->content_topic),
+            .is_transferred = envelope->origin == ORIGIN_SYNC,
     };
     memcpy(record.hash, envelope->hash, sizeof(record.hash));
     if (!id_ring_try_push(dispatcher->sync, &record)) {

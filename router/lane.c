@@ -16,6 +16,7 @@ struct lane {
     struct lane_options options;
     struct seen_set *seen;
     struct refusal_cache *refusals;
+    struct refusal_cache *transfers; /* what came by sync a moment ago and was taken */
     struct recent *recent;
     struct sha256_pair *hashes; /* of messages that have no id */
     struct traffic traffic;
@@ -34,6 +35,10 @@ enum status lane_create(struct lane **out, const struct lane_options *options)
     if (status == STATUS_OK) {
         status = refusal_cache_create(
                 &lane->refusals, REFUSAL_CACHE_DEFAULT_ENTRIES, REFUSAL_CACHE_DEFAULT_WINDOW_NS);
+    }
+    if (status == STATUS_OK) {
+        status = refusal_cache_create(
+                &lane->transfers, REFUSAL_CACHE_DEFAULT_ENTRIES, REFUSAL_CACHE_DEFAULT_WINDOW_NS);
     }
     if (status == STATUS_OK) {
         status = recent_create(&lane->recent, options->recent_limit_bytes);
@@ -56,6 +61,7 @@ void lane_destroy(struct lane **lane)
     }
     sha256_pair_destroy(&(*lane)->hashes);
     recent_destroy(&(*lane)->recent);
+    refusal_cache_destroy(&(*lane)->transfers);
     refusal_cache_destroy(&(*lane)->refusals);
     seen_set_destroy(&(*lane)->seen);
     memory_free(*lane);
@@ -316,12 +322,32 @@ static bool is_held_copy(struct lane *lane, const struct frame_part *part, uint6
                                    seen_set_find_fast(lane->seen, part->topic->index, key) != NULL);
 }
 
+/* The same bytes that a transfer has brought a moment before, from whomever. */
+static bool is_repeated_transfer(struct lane *lane, const struct frame_part *part, uint64_t key)
+{
+    return part->origin == ORIGIN_SYNC &&
+           refusal_cache_may_have(lane->transfers, key, part->received_monotonic_ns) &&
+           refusal_cache_find(lane->transfers, fast_key_wide(part->topic->index, part->message),
+                   part->received_monotonic_ns) != 0;
+}
+
+static struct lane_decision repeated(void)
+{
+    metrics_add(LEDGER_INTAKE_DUPLICATE, 1);
+    metrics_add(METRIC_SYNC_REPEATED, 1);
+    return (struct lane_decision){.verdict = LANE_DUPLICATE, .reason = LEDGER_INTAKE_DUPLICATE};
+}
+
 /* True when the bytes alone decide: a copy that is held, or something refused before or by size. */
 static bool decide_early(struct lane *lane, const struct frame_part *part, uint64_t key,
         struct lane_decision *decision)
 {
     if (!skips_relay_checks(part) && is_held_copy(lane, part, key)) {
         *decision = duplicate(lane, part->topic, key);
+        return true;
+    }
+    if (is_repeated_transfer(lane, part, key)) {
+        *decision = repeated();
         return true;
     }
     uint32_t reason = refused_before(lane, part, key);
@@ -354,6 +380,10 @@ bool lane_begin(struct lane *lane, const struct frame_part *part, struct lane_de
     }
     if (decode(lane, part, decision, pending)) {
         return true;
+    }
+    if (part->origin == ORIGIN_SYNC) {
+        refusal_cache_insert(lane->transfers, fast_key_wide(part->topic->index, part->message), 1,
+                part->received_monotonic_ns);
     }
     pending->key = key;
     pending->wants_id = lane->options.has_message_ids && !skips_relay_checks(part) && !id_is_known;

@@ -15,7 +15,9 @@
  *   6. both hashes side by side, timestamp verdict                  new
  *
  * Only accepted messages enter the seen set. Sync and resume have a door of their own: no timestamp
- * verdict, no seen set, the archive tells repetitions by message hash.
+ * verdict, no seen set, the archive tells repetitions by message hash. The same bytes by sync within
+ * some seconds are a duplicate at once; not for longer, as the archive may have had no room for the
+ * first.
  *
  * Thread: the lane's decode thread is the only one.
  */

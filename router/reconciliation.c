@@ -11,9 +11,7 @@ enum {
     MEBIBYTE = 1024 * 1024,
     FIRST_ID_CAPACITY = 64,
     FINGERPRINT_RANGE_BYTES = SYNC_BOUND_MAX_BYTES + ID_HASH_BYTES,
-    ITEM_SET_RANGE_BYTES = SYNC_BOUND_MAX_BYTES + 10 + 1, /* without the items */
-    /* The reference lists all its ids to whom asks; past so many we name only those in common. */
-    FULL_LIST_FACTOR = 10
+    ITEM_SET_RANGE_BYTES = SYNC_BOUND_MAX_BYTES + 10 + 1 /* without the items */
 };
 
 const struct reconciliation_limits reconciliation_defaults = {
@@ -24,6 +22,7 @@ const struct reconciliation_limits reconciliation_defaults = {
         .ranges_max = 65536,
         .item_set_max = 100,
         .part_item_set_max = 4,
+        .list_max = 1000,
         .split_parts = 8,
         .differences_max = 100000,
         .work_max = 4000000,
@@ -52,6 +51,8 @@ static void reset(struct reconciliation_answer *answer)
     answer->payload.length = 0;
     answer->they_lack.count = 0;
     answer->we_lack.count = 0;
+    answer->not_asked_count = 0;
+    answer->has_asked = false;
     answer->is_end = false;
     answer->is_incomplete = false;
 }
@@ -105,11 +106,37 @@ static size_t item_set_bytes(size_t count)
     return ITEM_SET_RANGE_BYTES + count * SYNC_ITEM_MAX_BYTES;
 }
 
-/* Nobody needs to be asked for his ids where we have none: he sends them all. */
+/* The peer will send what we do not list in this range. */
+static void note_asked(struct step *step, const struct sync_range *range)
+{
+    struct reconciliation_answer *out = step->out;
+    int64_t from_ns = range->from.timestamp_ns;
+    int64_t to_ns = range->to.timestamp_ns;
+    out->asked_from_ns =
+            out->has_asked && out->asked_from_ns < from_ns ? out->asked_from_ns : from_ns;
+    out->asked_to_ns = out->has_asked && out->asked_to_ns > to_ns ? out->asked_to_ns : to_ns;
+    out->has_asked = true;
+}
+
+static bool is_wanted(const struct step *step, const struct id_key *key)
+{
+    return step->limits->wanted != NULL && sync_wanted_contains(step->limits->wanted, key);
+}
+
+/* What we have not listed there would be sent to us though another peer is to send it. */
+static bool has_wanted(const struct step *step, const struct sync_range *range)
+{
+    return step->limits->wanted != NULL &&
+           sync_wanted_has_between(
+                   step->limits->wanted, range->from.timestamp_ns, range->to.timestamp_ns);
+}
+
+/* He sends all that he has there; his list tells what that is. */
 static void write_empty_set(struct step *step, const struct sync_range *range)
 {
     sync_payload_item_set(&step->writer, &range->to, 0);
-    sync_payload_item_set_end(&step->writer, true);
+    sync_payload_item_set_end(&step->writer, step->limits->wanted == NULL);
+    note_asked(step, range);
 }
 
 static void write_our_set(struct step *step, const struct sync_range *range, size_t count)
@@ -121,6 +148,7 @@ static void write_our_set(struct step *step, const struct sync_range *range, siz
         sync_payload_item(&step->writer, &key);
     }
     sync_payload_item_set_end(&step->writer, false);
+    note_asked(step, range);
 }
 
 /* A range as small as it gets, or left as a fingerprint for the next round to look into. */
@@ -150,7 +178,21 @@ static void split(struct step *step, const struct sync_range *range)
         part.to.timestamp_ns += span_ns / parts + (i < span_ns % parts ? 1 : 0);
         struct id_summary ours;
         sync_view_summarise(step->view, &part, &ours);
-        write_unsplit(step, &part, &ours, step->limits->part_item_set_max);
+        if (has_wanted(step, &part)) {
+            sync_payload_fingerprint(&step->writer, &part.to, ours.fingerprint);
+        } else {
+            write_unsplit(step, &part, &ours, step->limits->part_item_set_max);
+        }
+    }
+}
+
+static void split_or_wait(
+        struct step *step, const struct sync_range *range, const struct id_summary *ours)
+{
+    if (has_room(step, step->limits->split_parts * FINGERPRINT_RANGE_BYTES)) {
+        split(step, range);
+    } else {
+        sync_payload_fingerprint(&step->writer, &range->to, ours->fingerprint);
     }
 }
 
@@ -177,16 +219,16 @@ static void compare_fingerprints(struct step *step, const struct sync_payload_ra
     struct id_summary ours;
     sync_view_summarise(step->view, range, &ours);
     int64_t span_ns = range->to.timestamp_ns - range->from.timestamp_ns;
+    bool is_divisible = span_ns >= (int64_t)step->limits->split_parts;
     if (memcmp(ours.fingerprint, theirs->fingerprint, ID_HASH_BYTES) == 0) {
         sync_payload_skip(&step->writer, &range->to);
+    } else if (is_divisible &&
+               (ours.count > step->limits->item_set_max || has_wanted(step, range))) {
+        split_or_wait(step, range, &ours);
     } else if (ours.count <= step->limits->item_set_max) {
         write_unsplit(step, range, &ours, step->limits->item_set_max);
-    } else if (span_ns < (int64_t)step->limits->split_parts) {
-        write_indivisible(step, range, &ours);
-    } else if (has_room(step, step->limits->split_parts * FINGERPRINT_RANGE_BYTES)) {
-        split(step, range);
     } else {
-        sync_payload_fingerprint(&step->writer, &range->to, ours.fingerprint);
+        write_indivisible(step, range, &ours);
     }
 }
 
@@ -198,8 +240,9 @@ enum merge_purpose {
 };
 
 struct merge_counts {
-    size_t ours;
-    size_t common;
+    size_t ours;   /* what they list and others are to send us counts as ours */
+    size_t common; /* and as common */
+    size_t wanted; /* so many */
 };
 
 static void found_ours(struct step *step, enum merge_purpose purpose, const struct id_key *key)
@@ -212,13 +255,30 @@ static void found_ours(struct step *step, enum merge_purpose purpose, const stru
 }
 
 /* Ids that the range or our set does not cover are none that we lack. */
-static void found_theirs(struct step *step, enum merge_purpose purpose, const struct id_key *key,
+static bool is_covered(
+        const struct step *step, const struct id_key *key, const struct sync_range *range)
+{
+    return id_key_compare(key, &range->from) >= 0 && id_key_compare(key, &range->to) <= 0 &&
+           key->timestamp_ns >= step->covered_from_ns;
+}
+
+/* True when the peer is told that we need not have it: it is to come from another one. */
+static bool found_theirs(struct step *step, enum merge_purpose purpose, const struct id_key *key,
         const struct sync_range *range)
 {
-    bool is_inside = id_key_compare(key, &range->from) >= 0 && id_key_compare(key, &range->to) <= 0;
-    if (purpose == MERGE_REPORT && is_inside && key->timestamp_ns >= step->covered_from_ns) {
+    if (!is_covered(step, key, range)) {
+        return false;
+    }
+    if (is_wanted(step, key)) {
+        if (purpose != MERGE_REPORT) {
+            sync_payload_item(&step->writer, key);
+        }
+        return true;
+    }
+    if (purpose == MERGE_REPORT) {
         add_difference(step, &step->out->we_lack, key);
     }
+    return false;
 }
 
 static struct merge_counts merge(
@@ -235,7 +295,7 @@ static struct merge_counts merge(
         if (order < 0) {
             found_ours(step, purpose, &ours);
         } else if (order > 0) {
-            found_theirs(step, purpose, &walk.key, &theirs->bounds);
+            counts.wanted += found_theirs(step, purpose, &walk.key, &theirs->bounds);
         } else if (purpose != MERGE_REPORT) {
             sync_payload_item(&step->writer, &ours);
         }
@@ -248,6 +308,8 @@ static struct merge_counts merge(
             has_theirs = sync_item_next(&walk, theirs);
         }
     }
+    counts.ours += counts.wanted;
+    counts.common += counts.wanted;
     return counts;
 }
 
@@ -259,12 +321,13 @@ static void compare_item_sets(struct step *step, const struct sync_payload_range
         return;
     }
     struct merge_counts counts = merge(step, theirs, MERGE_REPORT);
+    step->out->not_asked_count += counts.wanted;
     if (theirs->is_reconciled) {
         sync_payload_skip(&step->writer, &range->to);
         return;
     }
-    bool is_full = counts.ours <= step->limits->item_set_max * FULL_LIST_FACTOR &&
-                   has_room(step, item_set_bytes(counts.ours));
+    bool is_full =
+            counts.ours <= step->limits->list_max && has_room(step, item_set_bytes(counts.ours));
     sync_payload_item_set(&step->writer, &range->to, is_full ? counts.ours : counts.common);
     (void)merge(step, theirs, is_full ? MERGE_WRITE_OURS : MERGE_WRITE_COMMON);
     sync_payload_item_set_end(&step->writer, true);

@@ -17,6 +17,7 @@
 #include "base/span.h"
 #include "base/status.h"
 #include "router/sync_set.h"
+#include "router/sync_wanted.h"
 
 struct reconciliation_limits {
     size_t incoming_bytes_max; /* 8 MiB: a larger payload is refused */
@@ -26,10 +27,17 @@ struct reconciliation_limits {
     size_t ranges_max;         /* 65,536 in a payload */
     size_t item_set_max;       /* 100 ids: a larger differing range is split */
     size_t part_item_set_max;  /* 4 ids: a larger part of a split range is a fingerprint at first */
+    size_t list_max;           /* 1,000 ids: asked for ours, we name of more only those in common */
     size_t split_parts;        /* 8 */
     size_t differences_max;    /* 100,000 ids in each direction an answer */
     int64_t earliest_ns;       /* 0; ids that are older are left alone, both ours and theirs */
     uint64_t work_max;         /* 4,000,000 ids looked at one by one an answer */
+    /*
+     * NULL: nothing is wanted of others. Else what a peer lists of it is answered as if we had it, and
+     * where there is some the peer is let to list its ids first; and to an empty set of ours the peer's
+     * list is asked for, not the messages alone, to know what will come.
+     */
+    const struct sync_wanted *wanted;
 };
 
 extern const struct reconciliation_limits reconciliation_defaults;
@@ -54,9 +62,13 @@ struct sync_ids {
 struct reconciliation_answer {
     struct sync_bytes payload; /* without the frame's length prefix */
     struct sync_ids they_lack; /* ours, to be transferred to them */
-    struct sync_ids we_lack;   /* theirs, which they will transfer */
-    bool is_end;               /* nothing follows: send payload if it has bytes, then close */
-    bool is_incomplete;        /* a limit was hit: some differences wait for another session */
+    struct sync_ids we_lack; /* theirs, which they will transfer; without what was wanted before */
+    size_t not_asked_count;  /* theirs that we lack and others are to send */
+    bool has_asked;          /* we listed our ids, so all else from asked_from_ns to asked_to_ns */
+    int64_t asked_from_ns;   /* will come; inclusive */
+    int64_t asked_to_ns;
+    bool is_end;        /* nothing follows: send payload if it has bytes, then close */
+    bool is_incomplete; /* a limit was hit: some differences wait for another session */
 };
 
 void reconciliation_answer_fini(struct reconciliation_answer *answer);

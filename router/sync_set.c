@@ -32,9 +32,21 @@ void sync_set_destroy(struct sync_set **set)
     for (size_t i = 0; i < old->topic_count; i++) {
         id_tree_destroy(&old->topics[i].ids);
     }
+    sync_wanted_destroy(&old->wanted);
     memory_free(old->topics);
     memory_free(old);
     *set = NULL;
+}
+
+enum status sync_set_want(struct sync_set *set, size_t max, uint64_t patience_ms)
+{
+    assert(set->wanted == NULL);
+    return sync_wanted_create(&set->wanted, max, patience_ms);
+}
+
+struct sync_wanted *sync_set_wanted(struct sync_set *set)
+{
+    return set->wanted;
 }
 
 /* Nodes at index topic->index; those that no id came for yet have no tree. */
@@ -102,6 +114,9 @@ enum sync_insert_result sync_set_insert(struct sync_set *set, const struct id_re
     };
     memcpy(entry.key.hash, record->hash, sizeof(entry.key.hash));
     enum status status = topic == NULL ? STATUS_NO_MEMORY : id_tree_insert(topic->ids, &entry);
+    if (set->wanted != NULL && (status == STATUS_OK || status == STATUS_ALREADY_THERE)) {
+        sync_wanted_arrived(set->wanted, &entry.key);
+    }
     if (status == STATUS_ALREADY_THERE) {
         return SYNC_DUPLICATE;
     }

@@ -19,6 +19,7 @@
 #include "base/status.h"
 #include "hash/id_tree.h"
 #include "queues/id_ring.h"
+#include "router/sync_wanted.h"
 
 /* Inclusive at both ends. */
 struct sync_range {
@@ -46,6 +47,12 @@ struct sync_set;
 /* At most id_limit ids (sync-limit): when full, the oldest make room and the covered time shrinks. */
 MUST_USE enum status sync_set_create(struct sync_set **out, size_t id_limit);
 void sync_set_destroy(struct sync_set **set);
+
+/* From now on the set knows what is wanted of peers: see sync_set_wanted. */
+MUST_USE enum status sync_set_want(struct sync_set *set, size_t max, uint64_t patience_ms);
+
+/* NULL: nothing is. An id that comes into the set leaves it. */
+struct sync_wanted *BORROWED sync_set_wanted(struct sync_set *set);
 
 /*
  * The caller keeps ephemeral messages and timestamps of the far future out. A timestamp below 0 is

@@ -22,4 +22,5 @@ struct sync_set {
     uint64_t evicted;
     int64_t covered_from_ns;
     struct time_gaps gaps;
+    struct sync_wanted *wanted; /* NULL: nothing is wanted of peers */
 };

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "workers/sync_worker.h"
 
+#include <string.h>
+
 #include "base/clock.h"
 #include "base/metrics.h"
 
@@ -9,11 +11,25 @@ enum {
     BATCH_JOBS = 16
 };
 
+/* A transfer brought what no peer was known to have for us, nor was asked whether it has. */
+static bool is_unasked(const struct sync_worker *worker, const struct id_record *record)
+{
+    const struct sync_wanted *wanted = sync_set_wanted(worker->set);
+    struct id_key key = {.timestamp_ns = record->timestamp_ns};
+    if (wanted == NULL || !record->is_transferred) {
+        return false;
+    }
+    memcpy(key.hash, record->hash, sizeof(key.hash));
+    return !sync_wanted_contains(wanted, &key) && !sync_wanted_is_asked(wanted, key.timestamp_ns);
+}
+
 static void insert(struct sync_worker *worker, const struct id_record *record)
 {
+    bool is_stray = is_unasked(worker, record);
     switch (sync_set_insert(worker->set, record)) {
     case SYNC_INSERTED:
         metrics_add(LEDGER_SYNC_DELIVERED, 1);
+        metrics_add(METRIC_SYNC_UNASKED, is_stray);
         return;
     case SYNC_DUPLICATE:
         metrics_add(LEDGER_SYNC_DUPLICATE, 1);
@@ -128,6 +144,16 @@ static size_t prune_when_due(struct sync_worker *worker)
     return pruned;
 }
 
+/* Ids that were to come from a peer and did not. */
+static size_t tend_wanted(struct sync_worker *worker)
+{
+    struct sync_wanted *wanted = sync_set_wanted(worker->set);
+    if (wanted == NULL) {
+        return 0;
+    }
+    return sync_wanted_tend(wanted, clock_monotonic_ns() / NANOSECONDS_PER_MILLISECOND);
+}
+
 static size_t turn(void *context)
 {
     struct sync_worker *worker = context;
@@ -136,6 +162,7 @@ static size_t turn(void *context)
         done += sync_fill_turn(worker->fill, worker->set);
     }
     done += prune_when_due(worker);
+    done += tend_wanted(worker);
     done += run_jobs(worker);
     /* relaxed: a reading */
     atomic_store_explicit(&worker->set_count, sync_set_count(worker->set), memory_order_relaxed);

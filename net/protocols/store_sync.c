@@ -64,6 +64,7 @@ void store_sync_ref_peer(struct sync_peer *peer)
 void store_sync_unref_peer(struct sync_peer *peer)
 {
     if (--peer->references == 0) {
+        sync_sent_fini(&peer->outgoing.sent, &peer->shard->sync->sent_account);
         memory_free(peer);
     }
 }
@@ -121,6 +122,7 @@ static void on_disconnected(void *context, struct connection *connection, enum c
     }
     peer->is_gone = true;
     store_sync_stop_sending(peer);
+    store_sync_peer_ended(sync, peer->connection);
     TAILQ_REMOVE(&shard->peers, peer, link);
     store_sync_unref_peer(peer);
 }
@@ -183,9 +185,13 @@ enum status store_sync_create(struct store_sync **out, const struct store_sync_o
     sync->options.loops = NULL;
     sync->limits = reconciliation_defaults;
     sync->limits.incoming_bytes_max = options->payload_bytes_max;
+    sync->limits.list_max = SIZE_MAX; /* who asks for a list wants to know what will come */
     sync->limits.outgoing_bytes_aim = options->payload_bytes_max / OUTGOING_SHARE;
     atomic_init(&sync->pending, 0);
     atomic_init(&sync->session_count, 0);
+    atomic_init(&sync->sent_account.count, 0);
+    sync->sent_account.max = options->under_way_max;
+    sync->sent_account.patience_ms = options->patience_ms;
     atomic_init(&sync->is_wanted, false);
     for (size_t i = 0; i < options->loop_count; i++) {
         assert(io_loop_index(options->loops[i]) == i);
@@ -193,7 +199,12 @@ enum status store_sync_create(struct store_sync **out, const struct store_sync_o
         sync->shard_count = i + 1;
     }
     store_sync_schedule_init(sync);
-    enum status status = add_to_switch(sync);
+    enum status status = rate_limiter_create(
+            &sync->peer_sessions, (struct rate_limit){.volume = options->peer_sessions_max,
+                                          .period_ns = (uint64_t)60 * NANOSECONDS_PER_SECOND});
+    if (status == STATUS_OK) {
+        status = add_to_switch(sync);
+    }
     if (status != STATUS_OK) {
         store_sync_destroy(&sync);
         return status;
@@ -212,6 +223,7 @@ void store_sync_destroy(struct store_sync **sync)
         shard_fini(&(*sync)->shards[i]);
     }
     store_sync_schedule_fini(*sync);
+    rate_limiter_destroy(&(*sync)->peer_sessions);
     memory_free(*sync);
     *sync = NULL;
 }

@@ -60,6 +60,10 @@ struct store_sync_options {
     size_t payload_bytes_max; /* of one we read; ours are half as long at most */
     unsigned rounds_max;      /* payloads of the peer in a session */
     size_t session_ids_max;   /* differences in each direction that a session is about */
+    uint64_t session_time_ms; /* of a session, at most */
+    size_t peer_sessions_max; /* that a peer may begin a minute; 0: no limit */
+    uint64_t patience_ms;     /* how long a message counts as under way to a peer */
+    size_t under_way_max;     /* of those, ids that are kept in mind */
     size_t sessions_max;      /* at a time, the peers' and ours */
     bool has_preferred_peer;  /* it is the only one that we ask for sessions */
     struct peer_id preferred_peer;

@@ -14,7 +14,9 @@
 #include "net/protocols/store_sync.h"
 #include "net/switch/connection.h"
 #include "net/transport/io_loop.h"
+#include "router/rate_limit.h"
 #include "router/reconciliation.h"
+#include "router/sync_sent.h"
 
 struct piece_list;
 struct sync_sending;
@@ -47,6 +49,7 @@ struct sync_outgoing {
     struct sync_id_batch **last;
     size_t queued;         /* ids in the batches */
     struct stream *stream; /* NULL: none */
+    struct sync_sent sent; /* what is not to be sent again yet, queued or gone out */
     bool is_agreed;
     bool is_reading;           /* a job is at the query thread */
     struct piece_list *pieces; /* being written */
@@ -84,6 +87,8 @@ struct store_sync {
     struct reconciliation_limits limits;
     atomic_size_t pending;
     atomic_size_t session_count;
+    struct sync_sent_account sent_account;
+    struct rate_limiter *peer_sessions; /* NULL: no limit */
 
     /* control thread */
     struct sync_candidate_list candidates; /* the next to be asked is the first */
@@ -134,3 +139,6 @@ void store_sync_stop_sending(struct sync_peer *peer);
 
 /* store_sync_receive.c */
 extern const struct stream_events store_sync_receive_events;
+
+/* Nothing more comes from that connection: what was to come may be asked of others. */
+void store_sync_peer_ended(struct store_sync *sync, uint64_t connection);

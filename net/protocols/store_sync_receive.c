@@ -13,6 +13,7 @@
 #include "net/protocols/prefixed_reader.h"
 #include "net/protocols/store_sync_private.h"
 #include "net/protocols/transfer_message.h"
+#include "router/sync_job.h"
 
 enum {
     SLACK_BYTES = 64 * 1024,  /* of a frame beyond its message */
@@ -34,6 +35,37 @@ struct sync_receiving {
 static struct store_sync *sync_of(const struct sync_receiving *receiving)
 {
     return receiving->peer->shard->sync;
+}
+
+/* That a connection has nothing more for us, on its way to the sync thread. */
+struct peer_end {
+    struct sync_job job;
+    struct store_sync *sync;
+    uint64_t connection;
+};
+
+static void run_peer_end(struct sync_job *job, struct sync_set *set)
+{
+    struct peer_end *end = (struct peer_end *)((char *)job - offsetof(struct peer_end, job));
+    struct store_sync *sync = end->sync;
+    sync_wanted_peer_ended(sync_set_wanted(set), end->connection, store_sync_now_ms());
+    memory_free(end);
+    store_sync_end_job(sync);
+}
+
+/* Without memory for it the patience runs out. */
+void store_sync_peer_ended(struct store_sync *sync, uint64_t connection)
+{
+    struct peer_end *end = memory_allocate_zeroed(sizeof(*end));
+    if (end == NULL) {
+        return;
+    }
+    end->job.run = run_peer_end;
+    end->sync = sync;
+    end->connection = connection;
+    store_sync_begin_job(sync);
+    inbox_push(sync->options.sync_jobs, &end->job.link);
+    inbox_wake(sync->options.sync_jobs);
 }
 
 static void start_reading(struct sync_receiving *receiving)
@@ -200,6 +232,9 @@ static void on_closed(struct stream *stream, enum status reason)
         frame_unref(receiving->frame);
     }
     receiving->peer->receiving_count--;
+    if (receiving->peer->receiving_count == 0 && receiving->peer->session_count == 0) {
+        store_sync_peer_ended(receiving->peer->shard->sync, receiving->peer->connection);
+    }
     store_sync_unref_peer(receiving->peer);
     memory_free(receiving);
 }

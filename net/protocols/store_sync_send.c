@@ -134,9 +134,11 @@ static void drop_batches(struct sync_outgoing *outgoing)
     outgoing->queued = 0;
 }
 
+/* Whatever of it the peer did not take it may be sent in the next session. */
 void store_sync_stop_sending(struct sync_peer *peer)
 {
     drop_batches(&peer->outgoing);
+    sync_sent_fini(&peer->outgoing.sent, &peer->shard->sync->sent_account);
     piece_list_unref(peer->outgoing.pieces);
     peer->outgoing.pieces = NULL;
 }
@@ -273,6 +275,20 @@ static size_t count_missing(const struct sending_step *step)
     return missing;
 }
 
+/* What goes out now, and what does not. */
+static void note_sent(struct sending_step *step)
+{
+    struct sync_sent *sent = &step->peer->outgoing.sent;
+    uint64_t now_ms = store_sync_now_ms();
+    for (size_t i = 0; i < step->count; i++) {
+        if (step->is_found[i]) {
+            sync_sent_mark(sent, &step->ids[i], now_ms);
+        } else {
+            sync_sent_forget(sent, &step->sync->sent_account, &step->ids[i]);
+        }
+    }
+}
+
 /* The step is freed here or on the sync thread. */
 static void end_step(struct sending_step *step)
 {
@@ -301,6 +317,7 @@ static void run_back(struct io_task *task)
         metrics_add(METRIC_SYNC_MESSAGES_OUT, step->message_count);
         metrics_add(METRIC_SYNC_TRANSFER_BYTES_OUT, piece_list_length(step->pieces));
         outgoing->pieces = step->pieces;
+        note_sent(step);
         store_sync_pump(peer);
     } else {
         metrics_add(METRIC_SYNC_UNSENT_PEER_GONE, step->message_count);
@@ -333,12 +350,24 @@ void store_sync_pump(struct sync_peer *peer)
     }
 }
 
+static void drop_ids(struct sync_peer *peer, const struct sync_ids *ids)
+{
+    metrics_add(METRIC_SYNC_UNSENT_PEER_GONE, ids->count);
+    for (size_t i = 0; i < ids->count; i++) {
+        sync_sent_forget(&peer->outgoing.sent, &peer->shard->sync->sent_account, &ids->ids[i]);
+    }
+}
+
 void store_sync_send(struct sync_peer *peer, struct sync_ids *ids)
 {
     struct sync_outgoing *outgoing = &peer->outgoing;
+    size_t found = ids->count;
+    ids->count = sync_sent_queue(&outgoing->sent, &peer->shard->sync->sent_account, ids->ids, found,
+            store_sync_now_ms());
+    metrics_add(METRIC_SYNC_NOT_RESENT, found - ids->count);
     struct sync_id_batch *batch = ids->count > 0 ? memory_allocate(sizeof(*batch)) : NULL;
     if (batch == NULL) {
-        metrics_add(METRIC_SYNC_UNSENT_PEER_GONE, ids->count);
+        drop_ids(peer, ids);
         return;
     }
     *batch = (struct sync_id_batch){.ids = ids->ids, .count = ids->count};

@@ -28,6 +28,7 @@ struct sync_session {
     struct io_task back;
     struct store_sync *sync;
     struct sync_peer *peer; /* NULL before the stream is agreed */
+    uint64_t connection;
     struct io_loop *loop;
     struct stream *stream; /* NULL: gone */
     struct prefixed_reader reader;
@@ -38,6 +39,7 @@ struct sync_session {
     bool is_first;   /* no payload yet: ours begins */
     struct reconciliation_answer answer;
     enum status status;
+    uint64_t end_ms; /* whatever is still to be said */
     unsigned rounds;
     size_t ids_left;
     size_t bytes;
@@ -47,6 +49,22 @@ struct sync_session {
 };
 
 /* sync thread */
+
+/*
+ * What was found out that the peer is to send, nobody else is asked for. A session is an asker by its
+ * address, which no other has while its question is open, or that other's takes its place.
+ */
+static void note_wanted(const struct sync_session *session, struct sync_wanted *wanted)
+{
+    const struct reconciliation_answer *answer = &session->answer;
+    uint64_t now_ms = store_sync_now_ms();
+    sync_wanted_expect(
+            wanted, session->connection, answer->we_lack.ids, answer->we_lack.count, now_ms);
+    if (answer->has_asked) {
+        sync_wanted_ask(
+                wanted, (uintptr_t)session, answer->asked_from_ns, answer->asked_to_ns, now_ms);
+    }
+}
 
 /* What we keep: the topics that we are in now. *names is to be freed. */
 static enum status collect_scope(
@@ -69,12 +87,13 @@ static enum status collect_scope(
     return STATUS_OK;
 }
 
-static enum status answer_in_scope(
-        struct sync_session *session, const struct sync_set *set, const struct sync_scope *scope)
+static enum status answer_in_scope(struct sync_session *session, const struct sync_set *set,
+        const struct sync_wanted *wanted, const struct sync_scope *scope)
 {
     const struct store_sync_options *options = &session->sync->options;
     struct reconciliation_limits limits = session->sync->limits;
     limits.differences_max = session->ids_left;
+    limits.wanted = wanted;
     if (scope->pubsub_topic_count == 0) {
         session->answer.is_end = true; /* in no topic, so there is nothing that we would keep */
         session->answer.payload.length = 0;
@@ -99,9 +118,14 @@ static void answer_payload(struct sync_job *job, struct sync_set *set)
             (struct sync_session *)((char *)job - offsetof(struct sync_session, job));
     struct span *names = NULL;
     struct sync_scope scope;
+    struct sync_wanted *wanted = sync_set_wanted(set);
+    sync_wanted_answered(wanted, (uintptr_t)session);
     session->status = collect_scope(session->sync, &names, &scope);
     if (session->status == STATUS_OK) {
-        session->status = answer_in_scope(session, set, &scope);
+        session->status = answer_in_scope(session, set, wanted, &scope);
+    }
+    if (session->status == STATUS_OK) {
+        note_wanted(session, wanted);
     }
     memory_free(names);
     io_loop_post(session->loop, &session->back);
@@ -238,6 +262,20 @@ static size_t less(size_t left, size_t used)
     return left > used ? left - used : 0;
 }
 
+/* The peer's time for the next payload. False: the session's is over, and so is the session. */
+static bool wait_for_payload(struct sync_session *session)
+{
+    uint64_t now_ms = store_sync_now_ms();
+    if (now_ms >= session->end_ms) {
+        stream_reset(session->stream, STATUS_LIMIT_REACHED);
+        return false;
+    }
+    uint64_t left_ms = session->end_ms - now_ms;
+    stream_set_timeout(session->stream,
+            left_ms < STORE_SYNC_STEP_TIMEOUT_MS ? left_ms : STORE_SYNC_STEP_TIMEOUT_MS);
+    return true;
+}
+
 static void take_differences(struct sync_session *session)
 {
     struct reconciliation_answer *answer = &session->answer;
@@ -250,6 +288,7 @@ static void take_differences(struct sync_session *session)
     session->peer->last_incoming_ms = store_sync_now_ms();
     metrics_add(METRIC_SYNC_THEY_LACK, answer->they_lack.count);
     metrics_add(METRIC_SYNC_WE_LACK, answer->we_lack.count);
+    metrics_add(METRIC_SYNC_NOT_ASKED, answer->not_asked_count);
     metrics_add(METRIC_SYNC_INCOMPLETE, answer->is_incomplete);
     store_sync_send(session->peer, &answer->they_lack);
 }
@@ -274,8 +313,10 @@ static void go_on(struct sync_session *session)
     session->is_over = session->answer.is_end;
     if (session->is_over) {
         stream_close_write(stream);
+        stream_set_timeout(stream, LINGER_MS);
+    } else if (!wait_for_payload(session)) {
+        return;
     }
-    stream_set_timeout(stream, session->is_over ? LINGER_MS : STORE_SYNC_STEP_TIMEOUT_MS);
     stream_resume(stream);
 }
 
@@ -317,6 +358,7 @@ static enum status join_peer(struct sync_session *session, struct stream *stream
     session->is_counted = true;
     session->stream = stream;
     session->loop = shard->loop;
+    session->connection = connection_id(connection);
     if (count >= sync->options.sessions_max) {
         return STATUS_BUSY;
     }
@@ -328,15 +370,24 @@ static enum status join_peer(struct sync_session *session, struct stream *stream
     session->peer->session_count++;
     session->peer->incoming_left = sync->options.session_ids_max;
     session->peer->awaited = 0;
-    stream_set_timeout(stream, STORE_SYNC_STEP_TIMEOUT_MS);
+    session->end_ms = store_sync_now_ms() + sync->options.session_time_ms;
+    (void)wait_for_payload(session); /* it has just begun */
     return STATUS_OK;
 }
 
 static enum status on_theirs_opened(struct stream *stream)
 {
-    struct sync_session *session = make_session(stream_context(stream), false);
+    struct store_sync *sync = stream_context(stream);
+    const struct peer_id *peer = connection_peer(stream_connection(stream));
+    struct sync_session *session = make_session(sync, false);
     stream_set_context(stream, session);
-    return session == NULL ? STATUS_NO_MEMORY : join_peer(session, stream);
+    if (session == NULL) {
+        return STATUS_NO_MEMORY;
+    }
+    session->stream = stream;
+    bool is_admitted = rate_limiter_admit(
+            sync->peer_sessions, span_of(peer->bytes, peer->length), clock_monotonic_ns());
+    return is_admitted ? join_peer(session, stream) : STATUS_BUSY;
 }
 
 static enum status on_ours_opened(struct stream *stream)
@@ -381,8 +432,9 @@ static void on_commit(struct stream *stream, size_t n)
     metrics_add(METRIC_SYNC_ROUNDS, 1);
     metrics_add(METRIC_SYNC_BYTES_IN, session->reader.length);
     /* What was counted down while the peer wrote is ours now. */
-    stream_set_timeout(stream, STORE_SYNC_STEP_TIMEOUT_MS);
-    post_job(session);
+    if (wait_for_payload(session)) {
+        post_job(session);
+    }
 }
 
 static void on_remote_closed(struct stream *stream)

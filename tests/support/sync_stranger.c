@@ -28,6 +28,7 @@ static enum status on_opened(struct stream *stream)
 {
     struct stranger_stream *own = stream_context(stream);
     change_begin(own->stranger);
+    own->is_closed = false;
     own->address = stream_address(stream);
     change_end(own->stranger);
     return STATUS_OK;
@@ -37,6 +38,12 @@ static size_t on_reserve(struct stream *stream, size_t wanted, uint8_t **to)
 {
     struct stranger_stream *own = stream_context(stream);
     *to = own->arriving;
+    change_begin(own->stranger);
+    bool is_stuck = own->is_stuck;
+    change_end(own->stranger);
+    if (is_stuck) {
+        return 0;
+    }
     return wanted < sizeof(own->arriving) ? wanted : sizeof(own->arriving);
 }
 
@@ -238,6 +245,31 @@ void sync_stranger_say(struct stranger_stream *stream, struct span message)
 void sync_stranger_end(struct stranger_stream *stream)
 {
     write_to(stream, span_of(NULL, 0), true);
+}
+
+static void reset_on_connection(void *context, struct connection *connection)
+{
+    struct stranger_stream *own = context;
+    struct net_switch *net_switch = net_host_switch(own->stranger->host);
+    struct stream *stream =
+            connection == NULL ? NULL : switch_find_stream(net_switch, own->address);
+    if (stream != NULL) {
+        stream_reset(stream, STATUS_CLOSED);
+    }
+}
+
+void sync_stranger_reset(struct stranger_stream *stream)
+{
+    struct sync_stranger *stranger = stream->stranger;
+    assert_int_equal(switch_run_on_connection(net_host_switch(stranger->host), stranger->connection,
+                             reset_on_connection, stream),
+            STATUS_OK);
+    sync_stranger_wait_closed(stream);
+    change_begin(stranger);
+    stream->is_closed = false;
+    stream->is_stuck = false;
+    stream->length = 0;
+    change_end(stranger);
 }
 
 void sync_stranger_wait_closed(struct stranger_stream *stream)

@@ -27,6 +27,7 @@ struct stranger_stream {
     size_t length;
     uint8_t *bytes;         /* received, SYNC_STRANGER_BYTES at most */
     uint8_t arriving[4096]; /* the io thread's */
+    bool is_stuck;          /* nothing more is read of it */
 };
 
 struct sync_stranger {
@@ -52,6 +53,8 @@ void sync_stranger_open_transfer(struct sync_stranger *stranger);
 void sync_stranger_say(struct stranger_stream *stream, struct span message);
 void sync_stranger_say_raw(struct stranger_stream *stream, struct span bytes);
 void sync_stranger_end(struct stranger_stream *stream);
+/* What is read afterwards is of the next one. */
+void sync_stranger_reset(struct stranger_stream *stream);
 void sync_stranger_wait_closed(struct stranger_stream *stream);
 
 /* Waits for count more messages and throws them away; how many came before the stream was closed. */

@@ -202,6 +202,12 @@ static struct span ephemeral(uint8_t *message, size_t length)
     return span_of(message, (size_t)(end - message));
 }
 
+static struct span with_unknown_field(uint8_t *message, size_t length)
+{
+    uint8_t *end = wire_write_number(message + length, WIRE_TAG(99, WIRE_VARINT), 1);
+    return span_of(message, (size_t)(end - message));
+}
+
 static void what_is_transferred_is_checked(void **state)
 {
     (void)state;
@@ -209,8 +215,9 @@ static void what_is_transferred_is_checked(void **state)
     begin_session();
     sync_stranger_open_transfer(&stranger);
     size_t length = traffic_message(message, 60000, now_ns - MINUTE_NS);
-    transfer(LIVE_NODE_TOPIC, span_of(message, length)); /* taken */
-    transfer(LIVE_NODE_TOPIC, span_of(message, length)); /* known by its hash */
+    transfer(LIVE_NODE_TOPIC, span_of(message, length));            /* taken */
+    transfer(LIVE_NODE_TOPIC, span_of(message, length));            /* the same bytes */
+    transfer(LIVE_NODE_TOPIC, with_unknown_field(message, length)); /* known by its hash */
     length = traffic_message(message, 60001, now_ns - MINUTE_NS);
     transfer(LIVE_NODE_TOPIC, ephemeral(message, length));
     length = traffic_message(message, 60002, now_ns + HOUR_NS);
@@ -218,8 +225,9 @@ static void what_is_transferred_is_checked(void **state)
     length = traffic_message(message, 60003, now_ns - MINUTE_NS);
     transfer("/waku/2/rs/16/9", span_of(message, length));
     transfer(LIVE_NODE_TOPIC, span_of("\xFF\xFF", 2));
-    live_node_wait_metric(&node, METRIC_SYNC_MESSAGES_IN, 6);
+    live_node_wait_metric(&node, METRIC_SYNC_MESSAGES_IN, 7);
     wait_archived(node.node, IDS + 1);
+    live_node_wait_metric(&node, METRIC_SYNC_REPEATED, 1);
     live_node_wait_metric(&node, (enum metric)LEDGER_ARCHIVE_DUPLICATE, 1);
     live_node_wait_metric(&node, (enum metric)LEDGER_ARCHIVE_EPHEMERAL, 1);
     live_node_wait_metric(&node, (enum metric)LEDGER_ARCHIVE_TIMESTAMP_OUT_OF_RANGE, 1);

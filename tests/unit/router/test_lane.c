@@ -310,6 +310,30 @@ static void gives_synced_messages_no_timestamp_verdict_and_keeps_them_out_of_the
     assert_int_equal(counted(METRIC_ID_HASHES), 0);
 }
 
+/* For some seconds: the archive may have had no room for it the first time. */
+static void takes_what_a_transfer_repeats_for_a_copy_without_decode_or_hash(void **state)
+{
+    (void)state;
+    uint64_t seconds[] = {0, 1, 9, 11};
+    for (size_t i = 0; i < 4; i++) {
+        struct frame_part *part = test_part(&topic_a, &plain);
+        struct envelope *envelope = NULL;
+        part->origin = ORIGIN_SYNC;
+        part->received_monotonic_ns += seconds[i] * NANOSECONDS_PER_SECOND;
+        bool is_taken = i == 0 || i == 3;
+        assert_int_equal(outcome(part, &envelope),
+                is_taken ? LEDGER_INTAKE_DELIVERED : LEDGER_INTAKE_DUPLICATE);
+        assert_int_equal(counted(METRIC_MESSAGE_HASHES), i == 3 ? 2 : 1);
+        assert_int_equal(counted(METRIC_DECODES), i == 3 ? 2 : 1);
+        if (envelope != NULL) {
+            envelope_unref(envelope);
+        }
+    }
+    assert_int_equal(counted(METRIC_SYNC_REPEATED), 2);
+    /* What is live is none of that. */
+    assert_int_equal(outcome_of(&plain), LEDGER_INTAKE_DELIVERED);
+}
+
 static void keeps_the_far_future_out_of_archive_and_sync_set_also_by_sync(void **state)
 {
     struct test_message future = plain;
@@ -471,6 +495,7 @@ int main(void)
                     gives_synced_messages_no_timestamp_verdict_and_keeps_them_out_of_the_seen_set),
             LANE_TEST(accepts_a_held_message_again_once_it_has_left_the_window),
             LANE_TEST(takes_by_sync_what_relay_refused_for_its_time),
+            LANE_TEST(takes_what_a_transfer_repeats_for_a_copy_without_decode_or_hash),
             LANE_TEST(keeps_the_far_future_out_of_archive_and_sync_set_also_by_sync),
             LANE_TEST(what_may_not_be_on_a_topic_comes_by_no_way),
             LANE_TEST(goes_by_message_hash_where_nobody_relays),

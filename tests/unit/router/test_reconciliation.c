@@ -38,6 +38,7 @@ static int name_topics(void **state)
 struct side {
     struct sync_set *set;
     struct sync_scope scope;
+    struct sync_wanted *wanted; /* NULL: it keeps nothing of that in mind */
     struct reconciliation_answer answer;
     struct sync_ids they_lack; /* of all rounds */
     struct sync_ids we_lack;
@@ -61,6 +62,7 @@ static void side_fini(struct side *side)
     reconciliation_answer_fini(&side->answer);
     free(side->they_lack.ids);
     free(side->we_lack.ids);
+    sync_wanted_destroy(&side->wanted);
     sync_set_destroy(&side->set);
 }
 
@@ -136,6 +138,21 @@ static void settle(struct side *side, struct session *session)
     session->largest = payload.length > session->largest ? payload.length : session->largest;
 }
 
+/* As store-sync does, with the peer that is the other side. */
+static void note_wanted(struct side *side, const struct side *other)
+{
+    uint64_t peer = (uintptr_t)other;
+    if (side->wanted == NULL) {
+        return;
+    }
+    sync_wanted_expect(side->wanted, peer, side->answer.we_lack.ids, side->answer.we_lack.count, 0);
+    sync_wanted_answered(side->wanted, peer);
+    if (side->answer.has_asked) {
+        sync_wanted_ask(
+                side->wanted, peer, side->answer.asked_from_ns, side->answer.asked_to_ns, 0);
+    }
+}
+
 static struct session run(struct side *starter, struct side *other, struct sync_gap window,
         const struct reconciliation_limits *limits)
 {
@@ -149,8 +166,12 @@ static struct session run(struct side *starter, struct side *other, struct sync_
         struct side *to = sides[turn % 2];
         struct span payload = span_of(from->answer.payload.bytes, from->answer.payload.length);
         assert_true(turn < RECONCILIATION_ROUNDS_MAX);
-        assert_int_equal(reconciliation_answer(&to->answer, to->set, &to->scope, payload, limits),
-                STATUS_OK);
+        struct reconciliation_limits own = *limits;
+        own.wanted = to->wanted;
+        own.list_max = to->wanted != NULL || from->wanted != NULL ? SIZE_MAX : own.list_max;
+        assert_int_equal(
+                reconciliation_answer(&to->answer, to->set, &to->scope, payload, &own), STATUS_OK);
+        note_wanted(to, from);
         settle(to, &session);
         if (to->answer.is_end) {
             return session;
@@ -635,6 +656,116 @@ static void limits_delay_what_they_cut_but_lose_nothing_unseen(void **state)
     side_fini(&b);
 }
 
+/*
+ * One that lacks messages meets two that have them before anything was transferred, as starter or not:
+ * the first is to send them all, the second one none, but for those that only it has.
+ */
+static void check_two_givers(size_t lacking, size_t shared, size_t apart_ns, unsigned starters)
+{
+    struct side taker;
+    struct side givers[2];
+    struct sync_gap window = {.from_ns = START_NS, .to_ns = START_NS + HOUR_NS};
+    side_init(&taker);
+    assert_int_equal(sync_wanted_create(&taker.wanted, 200000, 1000), STATUS_OK);
+    for (size_t g = 0; g < 2; g++) {
+        side_init(&givers[g]);
+        for (uint64_t i = 0; i < lacking + shared; i++) {
+            insert(&givers[g], START_NS + SECOND_NS + (int64_t)(i * apart_ns), i);
+        }
+    }
+    for (uint64_t i = lacking; i < lacking + shared; i++) {
+        insert(&taker, START_NS + SECOND_NS + (int64_t)(i * apart_ns), i);
+    }
+    insert(&givers[1], START_NS + HOUR_NS / 2, 1000000);
+    insert(&taker, START_NS + HOUR_NS / 3, 2000000);
+    for (size_t g = 0; g < 2; g++) {
+        bool starts = (starters >> g) % 2 == 1;
+        struct session session = starts ? run(&taker, &givers[g], window, &reconciliation_defaults)
+                                        : run(&givers[g], &taker, window, &reconciliation_defaults);
+        assert_true(session.payloads < RECONCILIATION_ROUNDS_MAX / 2);
+        assert_int_equal(givers[g].they_lack.count, g == 0 ? lacking : 1);
+    }
+    assert_int_equal(taker.we_lack.count, lacking + 1);
+    assert_int_equal(taker.they_lack.count, 2);
+    assert_int_equal(sync_wanted_count(taker.wanted), lacking + 1);
+    side_fini(&taker);
+    side_fini(&givers[0]);
+    side_fini(&givers[1]);
+}
+
+static void what_one_peer_is_to_send_no_other_is_asked_for(void **state)
+{
+    (void)state;
+    static const struct {
+        size_t lacking;
+        size_t shared;
+        size_t apart_ns;
+    } cases[] = {{1, 0, 1}, {40, 0, 1000000}, {90, 300, 1000000}, {1500, 0, 1}, {1500, 0, 1000000},
+            {1500, 200, 1000000}, {300, 3000, 100000}, {20000, 20000, 50000}};
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        for (unsigned starters = 0; starters < 4; starters++) {
+            check_two_givers(cases[i].lacking, cases[i].shared, cases[i].apart_ns, starters);
+        }
+    }
+}
+
+/* Who lacks the same is told nothing of what we do not have yet, and what we have is sent. */
+static void what_is_wanted_is_not_offered_to_others(void **state)
+{
+    (void)state;
+    struct sync_gap window = {.from_ns = START_NS, .to_ns = START_NS + HOUR_NS};
+    for (unsigned starter = 0; starter < 2; starter++) {
+        struct side giver;
+        struct side takers[2];
+        side_init(&giver);
+        for (size_t t = 0; t < 2; t++) {
+            side_init(&takers[t]);
+            assert_int_equal(sync_wanted_create(&takers[t].wanted, 200000, 1000), STATUS_OK);
+        }
+        for (uint64_t i = 0; i < 1500; i++) {
+            insert(&giver, START_NS + (int64_t)i * SECOND_NS, i);
+        }
+        insert(&takers[0], START_NS + SECOND_NS / 2, 5000);
+        (void)run(&takers[0], &giver, window, &reconciliation_defaults);
+        assert_int_equal(takers[0].we_lack.count, 1500);
+        takers[0].they_lack.count = 0;
+        (void)run(&takers[starter], &takers[1 - starter], window, &reconciliation_defaults);
+        assert_int_equal(takers[1].we_lack.count, 1);
+        assert_int_equal(takers[0].they_lack.count, 1);
+        /* So the one that has them can still be asked. */
+        (void)run(&takers[1], &giver, window, &reconciliation_defaults);
+        assert_int_equal(takers[1].we_lack.count, 1501);
+        side_fini(&giver);
+        side_fini(&takers[0]);
+        side_fini(&takers[1]);
+    }
+}
+
+/* Two that want much of others, in the same places, come to an end with each other. */
+static void two_that_want_of_others_come_to_an_end(void **state)
+{
+    (void)state;
+    struct side sides[2];
+    struct sync_gap window = {.from_ns = START_NS, .to_ns = START_NS + HOUR_NS};
+    for (uint64_t s = 0; s < 2; s++) {
+        side_init(&sides[s]);
+        assert_int_equal(sync_wanted_create(&sides[s].wanted, 200000, 1000), STATUS_OK);
+        for (uint64_t i = 0; i < 3000; i++) {
+            struct id_record far = make_record(START_NS + (int64_t)i * SECOND_NS,
+                    1000000 * (s + 1) + i, &topics[0], "/a/1/x/proto");
+            struct id_key key = key_of(&far);
+            sync_wanted_expect(sides[s].wanted, 99, &key, 1, 0);
+            insert(&sides[s], START_NS + (int64_t)i * SECOND_NS + 1, 2 * i + s);
+        }
+    }
+    struct session session = run(&sides[0], &sides[1], window, &reconciliation_defaults);
+    report("two that want 3,000 each of others", &session);
+    assert_int_equal(sides[0].they_lack.count, 3000);
+    assert_int_equal(sides[1].they_lack.count, 3000);
+    side_fini(&sides[0]);
+    side_fini(&sides[1]);
+}
+
 static void a_list_of_ours_that_would_be_too_long_names_what_is_common(void **state)
 {
     (void)state;
@@ -715,6 +846,9 @@ int main(void)
             cmocka_unit_test(what_is_older_than_the_range_of_one_side_is_left_alone),
             cmocka_unit_test(limits_delay_what_they_cut_but_lose_nothing_unseen),
             cmocka_unit_test(a_list_of_ours_that_would_be_too_long_names_what_is_common),
+            cmocka_unit_test(what_one_peer_is_to_send_no_other_is_asked_for),
+            cmocka_unit_test(what_is_wanted_is_not_offered_to_others),
+            cmocka_unit_test(two_that_want_of_others_come_to_an_end),
             cmocka_unit_test(refuses_payloads_over_the_limits),
     };
     return cmocka_run_group_tests(tests, name_topics, NULL);
