@@ -11,7 +11,6 @@
 #include "admin/reference_flags.h"
 #include "base/log.h"
 #include "node/api_private.h"
-#include "node/network.h"
 
 _Thread_local const struct sluice_node *api_calling_node;
 
@@ -19,7 +18,7 @@ const char *sluice_result_text(enum sluice_result result)
 {
     static const char *const texts[] = {"ok", "bad argument", "not found", "out of memory",
             "limit reached", "not running", "envelopes are still kept", "not from a callback",
-            "not supported", "failed"};
+            "not supported", "failed", "timed out"};
     size_t i = (size_t)result;
     return i < sizeof(texts) / sizeof(texts[0]) ? texts[i] : "unknown";
 }
@@ -34,7 +33,8 @@ enum sluice_result api_result(enum status status)
             {STATUS_BAD_ADDRESS, SLUICE_BAD_ARGUMENT}, {STATUS_BAD_KEY, SLUICE_BAD_ARGUMENT},
             {STATUS_BAD_FIELD, SLUICE_BAD_ARGUMENT}, {STATUS_TOO_LARGE, SLUICE_BAD_ARGUMENT},
             {STATUS_NOT_FOUND, SLUICE_NOT_FOUND}, {STATUS_LIMIT_REACHED, SLUICE_LIMIT_REACHED},
-            {STATUS_UNSUPPORTED, SLUICE_UNSUPPORTED}};
+            {STATUS_UNSUPPORTED, SLUICE_UNSUPPORTED}, {STATUS_BAD_QUERY, SLUICE_BAD_ARGUMENT},
+            {STATUS_BAD_CURSOR, SLUICE_BAD_ARGUMENT}, {STATUS_TIMED_OUT, SLUICE_TIMED_OUT}};
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         if (rows[i].status == status) {
             return rows[i].result;
@@ -107,6 +107,7 @@ static void read_options(struct sluice_node *node, const struct options *options
 {
     node->held_max = (size_t)options_number(options, "event-hold-limit");
     node->publishes_max = (size_t)options_number(options, "publish-limit");
+    node->calls_max = (size_t)options_number(options, "call-limit");
     node->cluster = (uint16_t)options_number(options, "cluster-id");
     node->shard_count = (uint16_t)options_number(options, "num-shards-in-network");
 }
@@ -129,6 +130,10 @@ static struct sluice_node *allocate(void)
     atomic_init(&node->state, NODE_CREATED);
     atomic_init(&node->publishes, 0);
     atomic_init(&node->held_bytes, 0);
+    atomic_init(&node->calls, 0);
+    atomic_init(&node->peer_events, 0);
+    atomic_init(&node->pushed_wanted, 0);
+    atomic_init(&node->is_ending, false);
     for (size_t i = 0; i < API_SUBSCRIPTIONS_MAX; i++) {
         atomic_init(&node->subscriptions[i].state, SUBSCRIPTION_FREE);
         node->subscriptions[i].node = node;
@@ -138,6 +143,7 @@ static struct sluice_node *allocate(void)
 
 static void release(struct sluice_node *node)
 {
+    api_free_subscriptions(node);
     pthread_mutex_destroy(&node->control);
     free(node);
 }
@@ -157,6 +163,10 @@ enum sluice_result sluice_node_create(
             .event_context = node,
             .verdict = api_take_verdict,
             .verdict_context = node,
+            .pushed = api_take_pushed,
+            .pushed_context = node,
+            .asks_archive = true,
+            .is_watched = true,
             .has_network = options_flag(options->options, "network")};
     struct node_error why = {.text = ""};
     read_options(node, options->options);
@@ -259,6 +269,8 @@ enum sluice_result sluice_node_stop(struct sluice_node *node)
                 memory_order_seq_cst, memory_order_seq_cst)) { /* GATE */
         return SLUICE_OK;
     }
+    /* relaxed: queries look at it now and then */
+    atomic_store_explicit(&node->is_ending, true, memory_order_relaxed);
     api_wait(node, is_left, NULL);
     node_stop(node->node);
     return SLUICE_OK;
@@ -282,23 +294,6 @@ enum sluice_result sluice_node_destroy(struct sluice_node **node_pointer)
     sluice_options_destroy(&node->options);
     release(node);
     *node_pointer = NULL;
-    return SLUICE_OK;
-}
-
-enum sluice_result sluice_node_address(
-        const struct sluice_node *node, size_t i, char *out, size_t size)
-{
-    struct multiaddr address;
-    char text[MULTIADDR_TEXT_SIZE];
-    const struct network *network = node_network(node->node);
-    if (network == NULL || !network_address_at(network, i, &address)) {
-        return SLUICE_NOT_FOUND;
-    }
-    size_t length = strlen(multiaddr_print(text, &address));
-    if (length >= size) {
-        return SLUICE_LIMIT_REACHED;
-    }
-    memcpy(out, text, length + 1);
     return SLUICE_OK;
 }
 

@@ -2,8 +2,12 @@
 
 /* Envelopes as the application sees them, and what it keeps of them. */
 
+#include <string.h>
+
 #include "base/memory.h"
 #include "base/metrics.h"
+#include "codec/waku_message.h"
+#include "hash/message_hash.h"
 #include "node/api_private.h"
 
 static struct sluice_bytes bytes_of(struct span span)
@@ -35,7 +39,7 @@ static size_t charge_of(const struct envelope *envelope)
            sizeof(struct sluice_envelope);
 }
 
-static struct sluice_envelope *keep(
+static struct sluice_envelope *hold(
         struct sluice_node *node, struct envelope *envelope, size_t charge)
 {
     struct sluice_envelope *kept = memory_allocate(sizeof(*kept));
@@ -46,6 +50,7 @@ static struct sluice_envelope *keep(
     kept->node = node;
     kept->envelope = envelope_compact(envelope);
     kept->charge = charge;
+    kept->is_detached = false;
     atomic_init(&kept->references, 1);
     frame_uncharge(kept->envelope->frame);
     return kept;
@@ -57,6 +62,83 @@ static void let_go(struct sluice_node *node, size_t charge)
     atomic_fetch_sub_explicit(&node->held_bytes, charge, memory_order_release);
 }
 
+struct sluice_envelope *api_envelope_keep(struct sluice_node *node, struct envelope *envelope)
+{
+    size_t charge = charge_of(envelope);
+    if (!try_hold(node, charge)) {
+        metrics_add(METRIC_EVENT_HOLD_REFUSED, 1);
+        return NULL;
+    }
+    struct sluice_envelope *kept = hold(node, envelope, charge);
+    if (kept == NULL) {
+        let_go(node, charge);
+        metrics_add(METRIC_EVENT_HOLD_REFUSED, 1);
+    }
+    return kept;
+}
+
+/* What a message that is nobody else's consists of. */
+struct detached {
+    struct sluice_envelope outer; /* first: who has it has the whole */
+    struct envelope inner;        /* without frame, and never counted */
+    struct topic topic;
+    uint8_t bytes[]; /* pubsub topic, NUL, message */
+};
+
+enum sluice_result api_envelope_make(struct sluice_envelope **out, struct sluice_node *node,
+        struct span pubsub_topic, struct span message)
+{
+    struct detached *detached;
+    size_t charge = sizeof(*detached) + pubsub_topic.length + 1 + message.length;
+    if (!try_hold(node, charge)) {
+        metrics_add(METRIC_EVENT_HOLD_REFUSED, 1);
+        return SLUICE_LIMIT_REACHED;
+    }
+    detached = memory_allocate(charge);
+    if (detached == NULL) {
+        let_go(node, charge);
+        return SLUICE_NO_MEMORY;
+    }
+    memset(detached, 0, sizeof(*detached));
+    memcpy(detached->bytes, pubsub_topic.bytes, pubsub_topic.length);
+    detached->bytes[pubsub_topic.length] = '\0';
+    uint8_t *copy = detached->bytes + pubsub_topic.length + 1;
+    memory_copy_message(copy, message.bytes, message.length);
+    detached->topic.name = span_of(detached->bytes, pubsub_topic.length);
+    detached->inner.topic = &detached->topic;
+    detached->inner.message = span_of(copy, message.length);
+    detached->outer.node = node;
+    detached->outer.envelope = &detached->inner;
+    detached->outer.charge = charge;
+    detached->outer.is_detached = true;
+    atomic_init(&detached->outer.references, 1);
+    *out = &detached->outer;
+    return SLUICE_OK;
+}
+
+bool api_envelope_seal(struct sluice_envelope *outer, int64_t received_ns)
+{
+    struct envelope *envelope = outer->envelope;
+    struct waku_message_view view;
+    if (waku_message_decode(&view, envelope->message) != STATUS_OK) {
+        return false;
+    }
+    envelope->payload = view.payload;
+    envelope->content_topic = view.content_topic;
+    envelope->meta = view.meta;
+    envelope->timestamp_ns = view.timestamp_ns;
+    envelope->received_ns = received_ns;
+    envelope->version = view.version;
+    envelope->is_ephemeral = view.ephemeral;
+    struct message_hash_input input = {.pubsub_topic = envelope->topic->name,
+            .payload = view.payload,
+            .content_topic = view.content_topic,
+            .meta = view.meta,
+            .timestamp_ns = view.timestamp_ns};
+    message_hash(envelope->hash, &input);
+    return true;
+}
+
 struct sluice_envelope *sluice_envelope_ref(struct sluice_envelope *envelope)
 {
     /* relaxed: a kept one is kept by the caller's own reference, a borrowed one has none at all */
@@ -64,17 +146,7 @@ struct sluice_envelope *sluice_envelope_ref(struct sluice_envelope *envelope)
         atomic_fetch_add_explicit(&envelope->references, 1, memory_order_relaxed);
         return envelope;
     }
-    size_t charge = charge_of(envelope->envelope);
-    if (!try_hold(envelope->node, charge)) {
-        metrics_add(METRIC_EVENT_HOLD_REFUSED, 1);
-        return NULL;
-    }
-    struct sluice_envelope *kept = keep(envelope->node, envelope->envelope, charge);
-    if (kept == NULL) {
-        let_go(envelope->node, charge);
-        metrics_add(METRIC_EVENT_HOLD_REFUSED, 1);
-    }
-    return kept;
+    return api_envelope_keep(envelope->node, envelope->envelope);
 }
 
 void sluice_envelope_unref(struct sluice_envelope *envelope)
@@ -88,7 +160,9 @@ void sluice_envelope_unref(struct sluice_envelope *envelope)
     }
     struct sluice_node *node = envelope->node;
     size_t charge = envelope->charge;
-    envelope_unref(envelope->envelope);
+    if (!envelope->is_detached) {
+        envelope_unref(envelope->envelope);
+    }
     memory_free(envelope);
     let_go(node, charge);
 }

@@ -9,7 +9,10 @@
 #include <stdbool.h>
 
 #include "base/options.h"
+#include "codec/topics.h"
+#include "codec/waku_message.h"
 #include "include/sluice.h"
+#include "net/identity/multiaddr.h"
 #include "node/node.h"
 #include "queues/envelope.h"
 #include "queues/parking.h"
@@ -40,7 +43,11 @@ enum subscription_state {
 struct sluice_subscription {
     atomic_int state;
     struct sluice_node *node;
-    const struct topic *topic; /* NULL: all */
+    const struct topic *topic; /* NULL: all, or is_pushed */
+    bool is_pushed;
+    struct span pubsub_topic;  /* of what is pushed; empty: all */
+    struct span content_topic; /* empty: all */
+    char *texts;               /* that these two point into; NULL: both are empty */
     sluice_message_callback *callback;
     void *context;
 };
@@ -64,12 +71,19 @@ struct sluice_node {
     atomic_int state;
     atomic_size_t publishes; /* whose outcome is not told yet */
     atomic_size_t held_bytes;
+    atomic_size_t calls;         /* likewise */
+    atomic_size_t peer_events;   /* that wait for the callback */
+    atomic_size_t pushed_wanted; /* subscriptions with is_pushed */
+    atomic_bool is_ending;       /* queries give up */
 
     alignas(CACHE_LINE) pthread_mutex_t control; /* the topic registry has one writer at a time */
     struct node *node;
     struct sluice_options *options;
     size_t held_max;
     size_t publishes_max;
+    size_t calls_max;
+    sluice_peer_callback *peer_callback; /* NULL: none; constant once the node has started */
+    void *peer_context;
     uint16_t cluster;
     uint16_t shard_count; /* 0: no autosharding */
     struct sluice_subscription subscriptions[API_SUBSCRIPTIONS_MAX];
@@ -81,7 +95,25 @@ struct sluice_envelope {
     struct envelope *envelope;
     atomic_uint references;
     size_t charge;
+    bool is_detached; /* envelope, topic and bytes are in one block with this one */
 };
+
+/* A call under way whose outcome is a struct sluice_answer. */
+enum {
+    API_ANSWER_TEXT_SIZE = 257
+};
+struct api_call {
+    struct event_task task;
+    struct sluice_node *node;
+    sluice_answer_callback *done;
+    void *context;
+    struct sluice_answer answer;
+    char text[API_ANSWER_TEXT_SIZE];
+};
+
+/* Begins something that ends with api_answer. STATUS_OK: it will. */
+typedef enum status api_begin(
+        struct sluice_node *node, const void *what, struct api_call *CONSUMED call);
 
 /* The node of which the calling thread runs a callback; NULL: none. */
 extern _Thread_local const struct sluice_node *api_calling_node;
@@ -103,10 +135,60 @@ void api_leave(struct sluice_node *node);
 void api_wait(struct sluice_node *node,
         bool (*is_over)(const struct sluice_node *node, void *context), void *context);
 
+/* node/api_call.c */
+
+/* Counts in call-limit. False when it is reached. */
+MUST_USE bool api_try_count_call(struct sluice_node *node);
+void api_uncount_call(struct sluice_node *node);
+
+/* The result is the call's: SLUICE_OK, or done is not called. */
+MUST_USE enum sluice_result api_ask(struct sluice_node *node, sluice_answer_callback *done,
+        void *context, api_begin *begin, const void *what);
+
+/* Thread: any. answer.text is copied, and cut. */
+void api_answer(struct api_call *CONSUMED call, struct sluice_answer answer);
+
+/* node/api_envelope.c */
+
+/*
+ * A message that came neither by relay nor by publish: a copy, charged as a kept one is, with one
+ * reference. Not to be seen before api_envelope_seal. SLUICE_LIMIT_REACHED: event-hold-limit.
+ */
+MUST_USE enum sluice_result api_envelope_make(struct sluice_envelope **out,
+        struct sluice_node *node, struct span pubsub_topic, struct span message);
+
+/* Decodes and hashes it. False: it is no WakuMessage. */
+MUST_USE bool api_envelope_seal(struct sluice_envelope *envelope, int64_t received_ns);
+
+/* A kept one of an envelope; NULL: no room. */
+MUST_USE struct sluice_envelope *api_envelope_keep(
+        struct sluice_node *node, struct envelope *BORROWED envelope);
+
+/* node/api_service.c */
+
+/* On io threads. */
+void api_take_pushed(void *context, struct span pubsub_topic, struct span message);
+
+/* *address is that of service. False: there is none in it. STATUS_BAD_ADDRESS: malformed. */
+MUST_USE enum status api_read_service(
+        struct multiaddr *address, bool *has_peer, const struct sluice_service *service);
+
 /* node/api_subscribe.c */
+
+void api_tell_pushed(struct sluice_node *node, struct sluice_envelope *BORROWED envelope);
+void api_free_subscriptions(struct sluice_node *node);
 void api_take_event(void *context, struct envelope *BORROWED envelope);
 MUST_USE enum sluice_result api_join_subscribed(struct sluice_node *node);
 
 /* node/api_publish.c */
+struct span api_span(struct sluice_bytes bytes);
+
+/* The shard of a content topic, with autosharding; *out points into name. */
+MUST_USE enum sluice_result api_shard_topic(const struct sluice_node *node,
+        const char *content_topic, char name[SHARD_TOPIC_MAX_BYTES], struct span *out);
+
+/* The fields of a message that can be sent. SLUICE_BAD_ARGUMENT: it cannot. */
+MUST_USE enum sluice_result api_fields(
+        struct waku_message_view *out, const struct sluice_message *message);
 void api_take_verdict(
         void *context, void *completion, const struct lane_decision *decision, size_t peer_count);

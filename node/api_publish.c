@@ -10,6 +10,7 @@
 #include "base/ledger.h"
 #include "codec/topics.h"
 #include "codec/waku_message.h"
+#include "hash/message_hash.h"
 #include "node/api_private.h"
 #include "node/node_private.h"
 
@@ -96,54 +97,77 @@ static void give_up(struct publish *publish)
     }
 }
 
+enum sluice_result api_shard_topic(const struct sluice_node *node, const char *content_topic,
+        char name[SHARD_TOPIC_MAX_BYTES], struct span *out)
+{
+    struct content_topic parsed;
+    struct shard shard = {.cluster = node->cluster};
+    if (node->shard_count == 0 ||
+            content_topic_parse(&parsed, span_of_text(content_topic)) != STATUS_OK) {
+        return SLUICE_BAD_ARGUMENT;
+    }
+    if (content_topic_shard(&shard.index, &parsed, node->shard_count) != STATUS_OK) {
+        return SLUICE_FAILED;
+    }
+    *out = span_of(name, shard_format(name, shard));
+    return SLUICE_OK;
+}
+
+static enum sluice_result name_topic(const struct sluice_node *node,
+        const struct sluice_message *message, char name[SHARD_TOPIC_MAX_BYTES], struct span *out)
+{
+    if (message->pubsub_topic == NULL) {
+        return api_shard_topic(node, message->content_topic, name, out);
+    }
+    *out = span_of_text(message->pubsub_topic);
+    return SLUICE_OK;
+}
+
 static enum sluice_result find_topic(const struct sluice_node *node,
         const struct sluice_message *message, struct local_message *out)
 {
     char name[SHARD_TOPIC_MAX_BYTES];
-    struct span topic_name = {0};
-    if (message->pubsub_topic != NULL) {
-        topic_name = span_of_text(message->pubsub_topic);
-    } else {
-        struct content_topic parsed;
-        struct shard shard = {.cluster = node->cluster};
-        if (node->shard_count == 0 ||
-                content_topic_parse(&parsed, span_of_text(message->content_topic)) != STATUS_OK) {
-            return SLUICE_BAD_ARGUMENT;
-        }
-        if (content_topic_shard(&shard.index, &parsed, node->shard_count) != STATUS_OK) {
-            return SLUICE_FAILED;
-        }
-        topic_name = span_of(name, shard_format(name, shard));
+    struct span topic_name;
+    enum sluice_result result = name_topic(node, message, name, &topic_name);
+    if (result != SLUICE_OK) {
+        return result;
     }
     out->topic = node_publish_topic(node->node, topic_name, &out->is_fanout);
     return out->topic != NULL ? SLUICE_OK : SLUICE_NOT_FOUND;
 }
 
-static struct span span_of_bytes(struct sluice_bytes bytes)
+struct span api_span(struct sluice_bytes bytes)
 {
     return span_of(bytes.data, bytes.size);
 }
 
-static struct waku_message_view fields_of(const struct sluice_message *message)
+enum sluice_result api_fields(struct waku_message_view *out, const struct sluice_message *message)
 {
     int64_t timestamp = message->timestamp_ns;
-    return (struct waku_message_view){.payload = span_of_bytes(message->payload),
+    if (message->content_topic == NULL || message->meta.size > WAKU_META_MAX_BYTES) {
+        return SLUICE_BAD_ARGUMENT;
+    }
+    *out = (struct waku_message_view){.payload = api_span(message->payload),
             .content_topic = span_of_text(message->content_topic),
-            .meta = span_of_bytes(message->meta),
+            .meta = api_span(message->meta),
             .timestamp_ns = timestamp != 0 ? timestamp : clock_wall_ns(),
             .version = message->version,
             .has_payload = true,
             .has_content_topic = true,
             .has_timestamp = true,
             .ephemeral = message->is_ephemeral};
+    return SLUICE_OK;
 }
 
 static enum sluice_result post(
         struct sluice_node *node, const struct sluice_message *message, struct publish *publish)
 {
-    struct waku_message_view fields = fields_of(message);
+    struct waku_message_view fields;
     struct local_message local = {.fields = &fields, .completion = publish};
-    enum sluice_result result = find_topic(node, message, &local);
+    enum sluice_result result = api_fields(&fields, message);
+    if (result == SLUICE_OK) {
+        result = find_topic(node, message, &local);
+    }
     if (result != SLUICE_OK) {
         return result;
     }
@@ -167,9 +191,6 @@ enum sluice_result sluice_node_publish(struct sluice_node *node,
 {
     enum sluice_result result = SLUICE_OK;
     struct publish *publish = NULL;
-    if (message->content_topic == NULL || message->meta.size > WAKU_META_MAX_BYTES) {
-        return SLUICE_BAD_ARGUMENT;
-    }
     if (!api_enter(node)) {
         return SLUICE_NOT_RUNNING;
     }
@@ -184,4 +205,25 @@ enum sluice_result sluice_node_publish(struct sluice_node *node,
     }
     api_leave(node);
     return result;
+}
+
+enum sluice_result sluice_message_hash(const struct sluice_node *node,
+        const struct sluice_message *message, uint8_t out[SLUICE_HASH_BYTES])
+{
+    char name[SHARD_TOPIC_MAX_BYTES];
+    struct waku_message_view fields;
+    struct message_hash_input input = {.timestamp_ns = message->timestamp_ns};
+    enum sluice_result result = api_fields(&fields, message);
+    if (result == SLUICE_OK) {
+        result = message->timestamp_ns != 0 ? name_topic(node, message, name, &input.pubsub_topic)
+                                            : SLUICE_BAD_ARGUMENT;
+    }
+    if (result != SLUICE_OK) {
+        return result;
+    }
+    input.payload = fields.payload;
+    input.content_topic = fields.content_topic;
+    input.meta = fields.meta;
+    message_hash(out, &input);
+    return SLUICE_OK;
 }

@@ -57,6 +57,9 @@ struct node_health {
 
 void node_health(const struct node *node, struct node_health *out);
 
+/* The same as JSON, as GET /health shows it; by free(). NULL: no memory. */
+MUST_USE char *node_health_text(const struct node *node);
+
 /* "archive", ... and what it means when it is degraded. */
 const char *BORROWED health_part_name(enum health_part part);
 const char *BORROWED health_part_meaning(enum health_part part);

@@ -19,6 +19,7 @@
 #include "node/network_private.h"
 #include "node/node.h"
 #include "node/push_client.h"
+#include "node/store_client.h"
 #include "node/subscribe_client.h"
 
 static enum status add_topic(struct network *network, const char *name)
@@ -90,6 +91,7 @@ enum status network_create(
     network->identity = settings->identity;
     network->outbound.bytes_max = settings->outbound_bytes_max;
     atomic_init(&network->outbound.bytes, 0);
+    atomic_init(&network->dials, 0);
     status = assemble(network, settings, options, error);
     memory_free(settings);
     if (status != STATUS_OK) {
@@ -131,6 +133,7 @@ void network_destroy(struct network **network_pointer)
     store_destroy(&network->store);
     push_client_destroy(&network->push_client);
     subscribe_client_destroy(&network->subscribe_client);
+    store_client_destroy(&network->store_client);
     metadata_destroy(&network->metadata);
     identify_destroy(&network->identify);
     for (size_t i = 0; i < network->loop_count; i++) {
@@ -234,6 +237,16 @@ struct net_switch *network_switch(const struct network *network)
 struct push_client *network_push_client(const struct network *network)
 {
     return network->push_client;
+}
+
+struct store_client *network_store_client(const struct network *network)
+{
+    return network->store_client;
+}
+
+atomic_size_t *network_dials(struct network *network)
+{
+    return &network->dials;
 }
 
 struct peer_manager *network_peer_manager(const struct network *network)

@@ -10,6 +10,7 @@
  * Thread:    create to destroy on the node's; the rest on any between start and close.
  */
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -34,6 +35,7 @@ struct network;
 struct subscribe_client;
 struct node_error;
 struct push_client;
+struct store_client;
 
 struct network_options {
     const struct options *BORROWED options; /* read now, not kept */
@@ -86,7 +88,11 @@ const struct identity *BORROWED network_identity(const struct network *network);
 struct net_switch *BORROWED network_switch(const struct network *network);
 
 struct push_client *BORROWED network_push_client(const struct network *network);
+struct store_client *BORROWED network_store_client(const struct network *network);
 struct peer_manager *BORROWED network_peer_manager(const struct network *network);
+
+/* Dials whose outcome somebody waits for: network_close waits for them, too. Thread: any. */
+atomic_size_t *BORROWED network_dials(struct network *network);
 
 /* Whether it posts to query_jobs. */
 bool network_has_store(const struct network *network);

@@ -3,6 +3,8 @@
 
 /* The inside of struct network, for node/network*.c only. */
 
+#include <stdatomic.h>
+
 #include "net/identity/multiaddr.h"
 #include "net/peer_manager/peer_manager.h"
 #include "net/protocols/filter.h"
@@ -45,6 +47,8 @@ struct network {
     struct store_resume *store_resume;
     struct push_client *push_client;
     struct subscribe_client *subscribe_client;
+    struct store_client *store_client;
+    atomic_size_t dials; /* that somebody asked for, and that are not over */
     struct peer_manager *peer_manager;
     struct multiaddr static_nodes[NETWORK_STATIC_NODES_MAX];
     size_t static_node_count;

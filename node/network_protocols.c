@@ -20,6 +20,7 @@
 #include "node/network_private.h"
 #include "node/node.h"
 #include "node/push_client.h"
+#include "node/store_client.h"
 #include "node/subscribe_client.h"
 
 /* An address that the peer announces, if it can be dialled from here. */
@@ -329,6 +330,9 @@ enum status network_make_protocols(struct network *network, const struct network
         status = make_subscribe_client(network, settings);
     }
     if (status == STATUS_OK) {
+        status = store_client_create(&network->store_client, network->net_switch);
+    }
+    if (status == STATUS_OK) {
         status = make_store(network, settings, options, error);
     }
     if (status == STATUS_OK) {
@@ -347,5 +351,8 @@ bool network_has_pending(const struct network *network)
            (network->store_sync != NULL && store_sync_pending(network->store_sync) > 0) ||
            push_client_pending(network->push_client) > 0 ||
            subscribe_client_pending(network->subscribe_client) > 0 ||
+           store_client_pending(network->store_client) > 0 ||
+           /* acquire: pairs with the release of the dial's end */
+           atomic_load_explicit(&network->dials, memory_order_acquire) > 0 ||
            (network->filter != NULL && filter_pending(network->filter) > 0);
 }

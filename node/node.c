@@ -11,6 +11,7 @@
 #include "archive/import.h"
 #include "base/clock.h"
 #include "base/rcu.h"
+#include "node/filter.h"
 #include "node/node_private.h"
 
 enum status node_explain(struct node_error *error, enum status status, const char *what)
@@ -327,6 +328,8 @@ static enum status wire_archive(struct node *node)
     stage->progress = &node->progress;
     stage->batch_max = node->settings.archive_batch;
     stage->retention_policy = node->settings.retention;
+    node->query_worker.jobs = node->query_jobs;
+    node->query_worker.archive = node->archive;
     return archive_stage_init(stage);
 }
 
@@ -338,11 +341,8 @@ static enum status make_network(
             .budget = node->budget,
             .filter_link = &node->filter_link,
             .graylist_threshold = node->settings.mesh.graylist_threshold};
-    if (!node->hooks.has_network) {
-        return STATUS_OK;
-    }
     enum status status = inbox_create(&node->query_jobs);
-    if (status != STATUS_OK) {
+    if (status != STATUS_OK || !node->hooks.has_network) {
         return status;
     }
     network_options.sync_jobs = node->sync_jobs;
@@ -350,11 +350,31 @@ static enum status make_network(
     network_options.has_room = node_has_room;
     network_options.room_context = node;
     network_options.query_jobs = node->archive != NULL ? node->query_jobs : NULL;
-    node->query_worker.jobs = node->query_jobs;
-    node->query_worker.archive = node->archive;
     status = network_create(&node->network, &network_options, error);
     if (status == STATUS_OK) {
         node->relay_port = network_relay_port(node->network);
+    }
+    return status;
+}
+
+/* On an io thread. */
+static void take_pushed(void *context, struct span pubsub_topic, struct span message)
+{
+    const struct node *node = context;
+    if (node->rest != NULL) {
+        rest_take_pushed(node->rest, pubsub_topic, message);
+    }
+    if (node->hooks.pushed != NULL) {
+        node->hooks.pushed(node->hooks.pushed_context, pubsub_topic, message);
+    }
+}
+
+static enum status make_rest(
+        struct node *node, const struct options *options, struct node_error *error)
+{
+    enum status status = rest_create(&node->rest, node, options, error);
+    if (status == STATUS_OK && (node->rest != NULL || node->hooks.pushed != NULL)) {
+        node_filter_set_receiver(node, take_pushed, node);
     }
     return status;
 }
@@ -407,7 +427,7 @@ static enum status assemble(
         status = make_network(node, options, error);
     }
     if (status == STATUS_OK) {
-        status = rest_create(&node->rest, node, options, error);
+        status = make_rest(node, options, error);
     }
     if (status == STATUS_OK) {
         status = make_parts(node);

@@ -33,6 +33,7 @@ struct network;
 
 enum {
     NODE_ARCHIVE_END_MS = 2000, /* of the 5 s that a stop may take */
+    NODE_SEND_END_MS = 1000,    /* likewise: for what peers are still to get */
     NODE_ARCHIVE_PATIENCE_MS =
             1000 /* how long closed-loop producers wait for an archive that fails */
 };
@@ -51,6 +52,12 @@ struct node_error {
 /* Says what failed, unless the error says something already. Returns the status. */
 MUST_USE enum status node_explain(struct node_error *error, enum status status, const char *what);
 
+/*
+ * A message that a filter service pushed, as node_filter_received (node/filter.h): on an io thread,
+ * several at a time; must not block.
+ */
+typedef void node_pushed_message(void *context, struct span pubsub_topic, struct span message);
+
 /* The application's side; what is NULL is not called. */
 struct node_hooks {
     event_callback *event; /* on the event thread */
@@ -64,7 +71,11 @@ struct node_hooks {
     void *archived_context;
     intake_unknown_topic *unknown_topic; /* on the posting thread; NULL: refused */
     void *unknown_context;
-    bool has_network; /* listens, and relays with peers, as the options say */
+    node_pushed_message *pushed; /* see there; NULL: the application takes none */
+    void *pushed_context;
+    bool has_network;  /* listens, and relays with peers, as the options say */
+    bool asks_archive; /* the application posts archive jobs */
+    bool is_watched;   /* the application asks for health, servers or not */
 };
 
 /* options (read now, not kept) as base/options.def. Opens the archive. */

@@ -155,6 +155,9 @@ MUST_USE enum status node_settings_read(
 /* node/topics.c: joins the topics that the options name, and makes the network's others known. */
 MUST_USE enum status node_join_topics(struct node *node, struct node_error *error);
 
+/* node/node_end.c: before the network is closed; its threads run. Takes NODE_SEND_END_MS at most. */
+void node_send_rest(struct node *node);
+
 /* node/node_sync.c */
 
 /* Timestamp of the last archived message, 0 when there is none. Before the threads run. */

@@ -120,6 +120,9 @@ void node_stop(struct node *node)
     archive_stage_end_by(&node->archive_stage,
             clock_monotonic_ns() + NODE_ARCHIVE_END_MS * (uint64_t)NANOSECONDS_PER_MILLISECOND);
     if (node->network != NULL && has_started(node, NODE_ROLE_IO)) {
+        if (has_started(node, NODE_ROLE_DECODE)) {
+            node_send_rest(node);
+        }
         network_close(node->network);
     }
     for (size_t i = ORDER_COUNT; i > 0; i--) {

@@ -376,13 +376,44 @@ enum status node_peers_list(struct node *node, struct node_peer_list **out, uint
     return status;
 }
 
+/* A dial that somebody wants to hear of: it keeps the io threads until it is over. */
+struct dial_call {
+    atomic_size_t *dials; /* the network's */
+    void (*done)(void *context, enum status status);
+    void *context;
+};
+
+static void end_dial(void *context, enum status status)
+{
+    struct dial_call *call = context;
+    atomic_size_t *dials = call->dials;
+    call->done(call->context, status);
+    memory_free(call);
+    /* release: whoever sees none may free what done used */
+    atomic_fetch_sub_explicit(dials, 1, memory_order_release);
+}
+
 enum status node_dial(struct node *node, const struct multiaddr *address,
         void (*done)(void *context, enum status status), void *context)
 {
     if (node->network == NULL) {
         return STATUS_NOT_FOUND;
     }
-    return peer_manager_dial(network_peer_manager(node->network), address, done, context);
+    struct dial_call *call = memory_allocate(sizeof(*call));
+    if (call == NULL) {
+        return STATUS_NO_MEMORY;
+    }
+    *call = (struct dial_call){
+            .dials = network_dials(node->network), .done = done, .context = context};
+    /* relaxed: it orders nothing */
+    atomic_fetch_add_explicit(call->dials, 1, memory_order_relaxed);
+    enum status status =
+            peer_manager_dial(network_peer_manager(node->network), address, end_dial, call);
+    if (status != STATUS_OK) {
+        atomic_fetch_sub_explicit(call->dials, 1, memory_order_relaxed);
+        memory_free(call);
+    }
+    return status;
 }
 
 struct waiting_dial {

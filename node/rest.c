@@ -157,9 +157,6 @@ enum status rest_create(struct rest **out, struct node *node, const struct optio
     if (status == STATUS_OK) {
         status = keep_topics(rest);
     }
-    if (status == STATUS_OK && node->network != NULL) {
-        rest_receive_pushed(rest);
-    }
     if (status != STATUS_OK) {
         rest_destroy(&rest);
         return explain(error, status, "start");

@@ -35,6 +35,9 @@ struct worker_role rest_wait_role(struct rest *rest, const char *name);
 /* An accepted message, on the event thread. */
 void rest_take(struct rest *rest, struct envelope *BORROWED envelope);
 
+/* A message that a filter service pushed. Thread: any. */
+void rest_take_pushed(struct rest *rest, struct span pubsub_topic, struct span message);
+
 /* What became of a message that a client publishes: parts of ORIGIN_REST. */
 decode_verdict rest_settle;
 

@@ -38,14 +38,7 @@ enum status rest_ask_filter(void *context, const struct rest_filter_ask *ask,
     return status;
 }
 
-/* On an io thread. */
-static void take_pushed(void *context, struct span pubsub_topic, struct span message)
+void rest_take_pushed(struct rest *rest, struct span pubsub_topic, struct span message)
 {
-    const struct rest *rest = context;
     rest_api_take_pushed(rest->api, pubsub_topic, message);
-}
-
-void rest_receive_pushed(struct rest *rest)
-{
-    node_filter_set_receiver(rest->node, take_pushed, rest);
 }

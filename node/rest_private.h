@@ -61,9 +61,3 @@ enum status rest_list_subscribers(void *context, rest_subscriber_listed *each, v
 /* node/rest_filter.c */
 enum status rest_ask_filter(void *context, const struct rest_filter_ask *ask,
         rest_filter_answered *done, void *done_context);
-
-/* What a service pushes goes to the API from now on. */
-void rest_receive_pushed(struct rest *rest);
-
-/* node/rest_health.c */
-char *rest_health(void *context);

@@ -41,7 +41,7 @@ static enum status ask_own(struct rest *rest, struct rest_store_call *call)
 enum status rest_query(void *context, struct rest_store_call *call)
 {
     struct rest *rest = context;
-    if (call->peer == NULL && rest->node->archive != NULL && rest->node->query_jobs != NULL) {
+    if (call->peer == NULL && rest->node->archive != NULL) {
         return ask_own(rest, call);
     }
     return rest_query_peer(rest, call);

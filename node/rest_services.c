@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
+#include "node/health.h"
 #include "node/lightpush.h"
 #include "node/network.h"
 #include "node/rest_private.h"
@@ -22,6 +23,12 @@ static bool address_at(void *context, size_t i, char *out, size_t size)
     }
     snprintf(out, size, "%s", multiaddr_print(text, &address));
     return true;
+}
+
+static char *health(void *context)
+{
+    const struct rest *rest = context;
+    return node_health_text(rest->node);
 }
 
 static enum status join(void *context, struct span pubsub_topic)
@@ -177,7 +184,7 @@ void rest_fill_services(struct rest *rest, struct rest_services *services)
     *services = (struct rest_services){.context = rest,
             .address_at = address_at,
             .enr = rest_enr,
-            .health = rest_health,
+            .health = health,
             .join = join,
             .leave = leave,
             .is_joined = is_joined,

@@ -40,8 +40,9 @@ static bool has_role(const struct node *node, enum node_role role)
         return node->archive != NULL;
     }
     if (role == NODE_ROLE_QUERY) {
-        return node->network != NULL &&
-               (network_has_store(node->network) || (node->rest != NULL && node->archive != NULL));
+        bool is_served = node->network != NULL && network_has_store(node->network);
+        return node->archive != NULL &&
+               (is_served || node->rest != NULL || node->hooks.asks_archive);
     }
     if (role == NODE_ROLE_REST || role == NODE_ROLE_WAIT) {
         return node->rest != NULL;
@@ -53,7 +54,8 @@ static bool has_role(const struct node *node, enum node_role role)
         return node->metrics_server != NULL;
     }
     if (role == NODE_ROLE_WATCH) {
-        return node->network != NULL || node->metrics_server != NULL || node->rest != NULL;
+        return node->network != NULL || node->metrics_server != NULL || node->rest != NULL ||
+               node->hooks.is_watched;
     }
     if (role == NODE_ROLE_IO) {
         return node->network != NULL;

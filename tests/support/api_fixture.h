@@ -14,19 +14,52 @@
 
 #define API_TOPIC "/waku/2/rs/0/1"
 
-/* values: name, value, ..., NULL; NULL: none. The node is on no network. */
-static inline struct sluice_node *api_made(const char *const values[])
+static inline void api_set(struct sluice_options *options, const char *const values[])
+{
+    struct sluice_error error = {""};
+    for (size_t i = 0; values != NULL && values[i] != NULL; i += 2) {
+        if (sluice_options_set(options, values[i], values[i + 1], &error) != SLUICE_OK) {
+            fail_msg("%s", error.text);
+        }
+    }
+}
+
+/* Options as pairs, first and then more: name, value, ..., NULL; NULL: none. */
+static inline struct sluice_node *api_made_of(const char *const first[], const char *const more[])
 {
     struct sluice_options *options = NULL;
     struct sluice_node *node = NULL;
     struct sluice_error error = {""};
     assert_int_equal(sluice_options_create(&options), SLUICE_OK);
-    assert_int_equal(sluice_options_set(options, "network", "false", &error), SLUICE_OK);
-    for (size_t i = 0; values != NULL && values[i] != NULL; i += 2) {
-        assert_int_equal(sluice_options_set(options, values[i], values[i + 1], &error), SLUICE_OK);
+    api_set(options, first);
+    api_set(options, more);
+    if (sluice_node_create(&node, options, &error) != SLUICE_OK) {
+        fail_msg("%s", error.text);
     }
-    assert_int_equal(sluice_node_create(&node, options, &error), SLUICE_OK);
     return node;
+}
+
+/* The node is on no network. */
+static inline struct sluice_node *api_made(const char *const values[])
+{
+    static const char *const alone[] = {"network", "false", NULL};
+    return api_made_of(alone, values);
+}
+
+/* On a free port of 127.0.0.1, in API_TOPIC. */
+static inline struct sluice_node *api_made_on_network(const char *const values[])
+{
+    static const char *const on_loopback[] = {"listen-address", "127.0.0.1", "tcp-port", "0",
+            "ip-colocation-limit", "0", "pubsub-topic", API_TOPIC, NULL};
+    return api_made_of(on_loopback, values);
+}
+
+/* Its first address; valid until the next call. */
+static inline const char *api_address(const struct sluice_node *node)
+{
+    static char text[1024];
+    assert_int_equal(sluice_node_address(node, 0, text, sizeof(text)), SLUICE_OK);
+    return text;
 }
 
 static inline void api_start(struct sluice_node *node)

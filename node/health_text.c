@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 
-/* GET /health: the reference's report, and which part of the node is in trouble. */
+/* Health as JSON: the reference's report, and which part of the node is in trouble. */
 
 #include "admin/rest_text.h"
 #include "node/health.h"
-#include "node/rest_private.h"
 
 static void add_pair(struct rest_text *text, const char *name, const char *value)
 {
@@ -50,13 +49,12 @@ static void add_parts(struct rest_text *text, const struct node_health *health)
     rest_text_add(text, "]");
 }
 
-char *rest_health(void *context)
+char *node_health_text(const struct node *node)
 {
-    const struct rest *rest = context;
     struct node_health health;
     struct rest_text text = {0};
     size_t length;
-    node_health(rest->node, &health);
+    node_health(node, &health);
     rest_text_add(&text, "{");
     add_pair(&text, "nodeHealth", health.node);
     rest_text_add(&text, ",");
