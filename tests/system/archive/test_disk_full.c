@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "codec/waku_message.h"
 #include "tests/support/archive_fixture.h"
+#include "tests/support/archived_ids.h"
 #include "tests/support/cmocka.h"
 #include "tests/support/live_node.h"
 
@@ -33,7 +34,8 @@ struct three_nodes {
     char full[300]; /* while it is a file, the disk is full */
 };
 
-static void start_nodes(struct three_nodes *nodes)
+/* With syncs the receiver has an archive, too, and the store node asks it for what it lacks. */
+static void start_nodes(struct three_nodes *nodes, bool syncs)
 {
     char path[300];
     fixture_make_folder(nodes->folder);
@@ -46,9 +48,12 @@ static void start_nodes(struct three_nodes *nodes)
     live_node_start(&nodes->publisher, NULL);
     /* Little room on the way, so that something is lost. */
     const char *store[] = {"staticnode", nodes->publisher.address, "archive", nodes->address,
-            "archive-ring", "64", "archive-batch", "16", NULL};
+            "archive-ring", "64", "archive-batch", "16", "store-sync", syncs ? "true" : "false",
+            "store-sync-relay-jitter", "0", "store-sync-interval", "1s", NULL};
     live_node_start(&nodes->store, store);
-    const char *receiver[] = {"staticnode", nodes->store.address, NULL};
+    const char *receiver[] = {"staticnode", nodes->store.address, "archive",
+            syncs ? "memory" : "none", "store-sync", syncs ? "true" : "false",
+            "store-sync-relay-jitter", "0", "store-sync-interval", "0", NULL};
     live_node_start(&nodes->receiver, receiver);
     live_node_wait_for_way(&nodes->publisher, &nodes->receiver);
 }
@@ -109,7 +114,7 @@ static void relays_on_says_degraded_counts_what_is_lost_and_recovers(void **stat
 {
     (void)state;
     static struct three_nodes nodes;
-    start_nodes(&nodes);
+    start_nodes(&nodes, false);
     publish(&nodes, BEFORE);
     live_node_wait_metric(&nodes.store, LEDGER_ARCHIVE_DELIVERED, BEFORE);
     wait_for_health(&nodes.store, true);
@@ -149,10 +154,34 @@ static void relays_on_says_degraded_counts_what_is_lost_and_recovers(void **stat
     fixture_remove_folder(nodes.folder);
 }
 
+/* What was lost meanwhile comes from a node that has it, without anybody's doing. */
+static void store_sync_brings_what_was_lost(void **state)
+{
+    (void)state;
+    static struct three_nodes nodes;
+    start_nodes(&nodes, true);
+    close(open(nodes.full, O_CREAT | O_WRONLY, 0644));
+    publish(&nodes, DURING);
+    live_node_wait_metric(&nodes.store, LEDGER_ARCHIVE_ARCHIVE_UNAVAILABLE, 1);
+    live_node_wait_metric(&nodes.receiver, LEDGER_ARCHIVE_DELIVERED, DURING);
+    assert_int_equal(unlink(nodes.full), 0);
+    wait_for_health(&nodes.store, true);
+    wait_same_archive(nodes.store.node, nodes.receiver.node);
+    assert_true(archived_ids(nodes.store.node).count >= DURING);
+    /* Not as live messages: the receiver has heard of each once. */
+    assert_int_equal(live_node_copies(&nodes.receiver), 0);
+    assert_int_equal(live_node_copies(&nodes.store), 0);
+    live_node_stop(&nodes.receiver);
+    live_node_stop(&nodes.store);
+    live_node_stop(&nodes.publisher);
+    fixture_remove_folder(nodes.folder);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
             cmocka_unit_test(relays_on_says_degraded_counts_what_is_lost_and_recovers),
+            cmocka_unit_test(store_sync_brings_what_was_lost),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -31,11 +31,13 @@ static const char any_port[] = "/ip4/127.0.0.1/tcp/0";
 static const uint8_t multistream_noise[] = "\x13/multistream/1.0.0\n\x07/noise\n";
 static const uint8_t noise_begun[] =
         "\x13/multistream/1.0.0\n\x07/noise\n\x00\x20half of an ephemeral k";
+static const uint8_t noise_key[] = "\x13/multistream/1.0.0\n\x07/noise\n"
+                                   "\x00\x20"
+                                   "any ephemeral key of 32 bytes...";
 static const struct span steps[] = {
-        {(const uint8_t *)"", 0},
-        {(const uint8_t *)"\x13/multi", 7},
-        {multistream_noise, sizeof(multistream_noise) - 1},
-        {noise_begun, sizeof(noise_begun) - 1},
+        {(const uint8_t *)"", 0}, {(const uint8_t *)"\x13/multi", 7},
+        {multistream_noise, sizeof(multistream_noise) - 1}, {noise_begun, sizeof(noise_begun) - 1},
+        {noise_key, sizeof(noise_key) - 1}, /* and the second message never comes back */
 };
 
 enum {
@@ -98,6 +100,43 @@ static void silent_peers_are_closed_by_the_deadline_and_keep_nobody_out(void **s
     assert_int_equal(honest.disconnected, 0);
     crowd_leave(&crowd);
     test_nodes_fini(nodes, 2);
+}
+
+static bool has_no_upgrades(void *context)
+{
+    const struct test_node *node = context;
+    return switch_upgrade_count(node->net_switch) == 0;
+}
+
+/* Peers that do all as they should until their process stops, at any moment of the handshakes. */
+static void peers_that_stop_anywhere_are_closed_by_the_deadline(void **state)
+{
+    (void)state;
+    enum {
+        STOPPED = 12
+    };
+    struct switch_options limits = {.upgrade_timeout_ms = SHORT_TIMEOUT_MS};
+    struct test_node server;
+    struct test_node honest;
+    struct test_node stopped[STOPPED];
+    struct test_node *nodes[STOPPED + 2] = {&server, &honest};
+    test_node_init(&server, &limits, any_port);
+    test_node_init(&honest, NULL, NULL);
+    uint64_t before = count_of(METRIC_NET_CLOSED_UPGRADE_TIMED_OUT);
+    for (size_t i = 0; i < STOPPED; i++) {
+        struct test_node *both[] = {&server, &stopped[i]};
+        test_node_init(&stopped[i], NULL, NULL);
+        nodes[2 + i] = &stopped[i];
+        test_node_dial(&stopped[i], &server.address);
+        test_nodes_turn(both, 2, i + 1);
+    }
+    test_nodes_connect(&honest, &server);
+    test_nodes_run(nodes, 1, has_no_upgrades, &server);
+    uint64_t closed = count_of(METRIC_NET_CLOSED_UPGRADE_TIMED_OUT) - before;
+    assert_true(closed > 0);
+    assert_int_equal(closed + server.connected, STOPPED + 1);
+    assert_int_equal(honest.disconnected, 0);
+    test_nodes_fini(nodes, STOPPED + 2);
 }
 
 struct dripper {
@@ -186,12 +225,6 @@ static void connections_from_one_ip_are_limited_and_the_log_names_it(void **stat
     assert_non_null(strstr(last_line, close_reason_text(CLOSE_GROUP_MAX)));
     crowd_leave(&crowd);
     test_nodes_fini(nodes, 1);
-}
-
-static bool has_no_upgrades(void *context)
-{
-    const struct test_node *node = context;
-    return switch_upgrade_count(node->net_switch) == 0;
 }
 
 static void slots_of_an_ip_are_free_again_after_a_thousand_reconnects(void **state)
@@ -571,6 +604,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
             cmocka_unit_test(silent_peers_are_closed_by_the_deadline_and_keep_nobody_out),
+            cmocka_unit_test(peers_that_stop_anywhere_are_closed_by_the_deadline),
             cmocka_unit_test(a_byte_now_and_then_does_not_move_the_deadline),
             cmocka_unit_test(the_oldest_unfinished_handshake_gives_way_to_a_new_one),
             cmocka_unit_test(connections_from_one_ip_are_limited_and_the_log_names_it),
