@@ -225,7 +225,8 @@ typedef void sluice_publish_callback(
  * other result: it was not taken, and done is not called. SLUICE_NOT_FOUND: the node does not take
  * part in the topic, and with autosharding it is no shard of the network either (to such a shard the
  * message goes by fanout: to peers that take part, not to our own archive and subscribers).
- * SLUICE_LIMIT_REACHED: memory-budget or publish-limit is used up for the moment. Never blocks.
+ * SLUICE_LIMIT_REACHED: memory-budget or publish-limit is used up for the moment, or so much of what was
+ * published waits for most of the peers (half of relay-queue-limit). Never blocks.
  */
 SLUICE_API enum sluice_result sluice_node_publish(struct sluice_node *node,
         const struct sluice_message *message, sluice_publish_callback *done, void *context);

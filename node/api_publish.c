@@ -171,8 +171,11 @@ static enum sluice_result post(
     if (result != SLUICE_OK) {
         return result;
     }
-    struct frame *frame = frame_try_create(
-            node_budget(node->node), FRAME_BUDGET_COMPLETE, waku_message_size(&fields));
+    struct frame *frame = NULL;
+    if (!intake_is_behind(node_intake(node->node))) {
+        frame = frame_try_create(
+                node_budget(node->node), FRAME_BUDGET_COMPLETE, waku_message_size(&fields));
+    }
     if (frame == NULL) {
         return SLUICE_LIMIT_REACHED;
     }

@@ -239,6 +239,7 @@ static void wire_lane(struct node *node, size_t index)
     lane->worker.inbox = lane->inbox;
     lane->worker.lane = lane->lane;
     lane->worker.relay = lane->relay;
+    lane->worker.pace = node->intake.pace;
     lane->worker.dispatcher = dispatcher;
     lane->worker.progress = &node->progress;
     lane->worker.verdict = node->hooks.verdict;
@@ -353,6 +354,8 @@ static enum status make_network(
     status = network_create(&node->network, &network_options, error);
     if (status == STATUS_OK) {
         node->relay_port = network_relay_port(node->network);
+        node->pace.bytes_max = (size_t)options_number(options, "relay-queue-limit") / 2;
+        node->intake.pace = node->relay_port.post != NULL ? &node->pace : NULL;
     }
     return status;
 }

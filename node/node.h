@@ -122,7 +122,8 @@ struct archive *BORROWED node_archive(const struct node *node); /* NULL with --a
 
 /*
  * For closed-loop producers: a frame with credit, waiting until no more than a stage's share of the
- * budget is in flight, so that no stage drops what it is too slow for. NULL when there is no memory,
+ * budget is in flight, so that no stage drops what it is too slow for, and not while messages of
+ * publishers wait for most of the peers. NULL when there is no memory,
  * the frame is larger than the budget, or the archive has failed for NODE_ARCHIVE_PATIENCE_MS.
  */
 MUST_USE struct frame *node_wait_frame(struct node *node, size_t length);

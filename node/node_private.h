@@ -131,6 +131,7 @@ struct node {
     struct filter_link filter_link;
     _Atomic size_t filter_peers; /* of all filter threads */
     struct intake intake;
+    struct relay_pace pace;
     struct pin_plan pins;
     struct node_thread threads[NODE_WORKERS_MAX];
     size_t thread_count;

@@ -4,6 +4,7 @@
 
 #include <sched.h>
 #include <stdio.h>
+#include <time.h>
 
 #include "base/clock.h"
 #include "base/rcu.h"
@@ -18,7 +19,8 @@ static const enum node_role start_order[] = {NODE_ROLE_ARCHIVE, NODE_ROLE_TEND, 
         NODE_ROLE_IO, NODE_ROLE_WATCH, NODE_ROLE_METRICS, NODE_ROLE_WAIT, NODE_ROLE_REST};
 
 enum {
-    ORDER_COUNT = sizeof(start_order) / sizeof(start_order[0])
+    ORDER_COUNT = sizeof(start_order) / sizeof(start_order[0]),
+    PEERS_WAIT_NS = 200 * 1000
 };
 
 static enum status start_role(struct node *node, enum node_role role, struct node_error *error)
@@ -227,10 +229,20 @@ static struct frame *try_frame(struct node *node, size_t length, size_t bound)
     return frame_try_create(node->budget, FRAME_BUDGET_COMPLETE, length);
 }
 
+/* Nobody wakes who waits for peers; a full pace takes them a moment. */
+static void wait_for_peers(const struct node *node)
+{
+    struct timespec moment = {.tv_nsec = PEERS_WAIT_NS};
+    while (intake_is_behind(&node->intake)) {
+        (void)nanosleep(&moment, NULL);
+    }
+}
+
 /* Frames come back when any stage has finished something, which wakes the progress. */
 static struct frame *wait_frame(struct node *node, size_t length, size_t bound, bool may_give_up)
 {
     struct parking *parking = &node->progress.parking;
+    wait_for_peers(node);
     while (frame_charge(length) <= bound && !(may_give_up && has_lost_patience(node))) {
         uint32_t ticket = parking_prepare(parking);
         struct frame *frame = try_frame(node, length, bound);

@@ -93,7 +93,10 @@ static enum status post(struct rest *rest, const struct local_message *local)
     if (size > rest->message_bytes_max) {
         return STATUS_TOO_LARGE;
     }
-    struct frame *frame = frame_try_create(rest->node->budget, FRAME_BUDGET_COMPLETE, size);
+    struct frame *frame = NULL;
+    if (!intake_is_behind(&rest->node->intake)) {
+        frame = frame_try_create(rest->node->budget, FRAME_BUDGET_COMPLETE, size);
+    }
     if (frame == NULL) {
         return STATUS_LIMIT_REACHED;
     }

@@ -108,6 +108,9 @@ static enum status post_local(const struct intake *intake, struct frame *frame,
     part->completion = message->completion;
     part->fields = message->fields;
     part->is_fanout = message->is_fanout;
+    if (intake->pace != NULL && message_origin_is_publisher(source->origin)) {
+        relay_pace_add(intake->pace, message->bytes.length);
+    }
     frame_unref(frame);
     struct inbox *lane = intake->lanes[message->topic->lane];
     inbox_push(lane, &part->link);
@@ -155,6 +158,11 @@ enum status intake_post_fields(const struct intake *intake, struct frame *frame,
         memory_free(encoded);
     }
     return status;
+}
+
+bool intake_is_behind(const struct intake *intake)
+{
+    return intake->pace != NULL && relay_pace_is_full(intake->pace);
 }
 
 void intake_post_event(const struct intake *intake, size_t lane, struct lane_event *event)

@@ -8,6 +8,7 @@
  * Thread: any; the functions keep no state but counters.
  */
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -34,6 +35,7 @@ struct intake {
     struct inbox *lanes[INTAKE_LANES_MAX];  /* of frame parts; what the lane sleeps on */
     struct inbox *events[INTAKE_LANES_MAX]; /* of lane events; NULL: the node does not relay */
     size_t lane_count;
+    struct relay_pace *pace; /* of publishers; NULL: the node does not relay */
 };
 
 /* Everything of an RPC that is not a message: subscriptions and control, as views into the frame. */
@@ -56,6 +58,12 @@ struct intake_source {
  */
 MUST_USE enum status intake_post_rpc(const struct intake *intake, struct frame *CONSUMED frame,
         const struct intake_source *source, size_t *posted);
+
+/*
+ * What publishers have posted waits for most of the peers: whoever can wait does, whoever cannot is told.
+ * A post that comes all the same is taken.
+ */
+bool intake_is_behind(const struct intake *intake);
 
 /* Posts an event to a lane and wakes it. */
 void intake_post_event(const struct intake *intake, size_t lane, struct lane_event *CONSUMED event);

@@ -10,6 +10,67 @@
  * COMPACT: release exchange of parcel->compact -> acquire load. Who finds it sees the copied message.
  */
 
+/* A message's tickets that are not gone, over all parcels that it has come to stand in. */
+struct relay_paced {
+    atomic_uint left;
+    unsigned enough; /* of left: half of the peers have taken it */
+    size_t bytes;    /* of the message */
+    struct relay_pace *pace;
+};
+
+/* As much as a waiting ticket is counted for. */
+static size_t pace_cost(size_t message_bytes)
+{
+    return message_bytes + RELAY_TICKET_BYTES;
+}
+
+/* relaxed: a bound, no order depends on it */
+void relay_pace_add(struct relay_pace *pace, size_t message_bytes)
+{
+    atomic_fetch_add_explicit(&pace->bytes, pace_cost(message_bytes), memory_order_relaxed);
+}
+
+void relay_pace_remove(struct relay_pace *pace, size_t message_bytes)
+{
+    atomic_fetch_sub_explicit(&pace->bytes, pace_cost(message_bytes), memory_order_relaxed);
+}
+
+bool relay_pace_is_full(const struct relay_pace *pace)
+{
+    return pace->bytes_max != 0 &&
+           atomic_load_explicit(&pace->bytes, memory_order_relaxed) >= pace->bytes_max;
+}
+
+void relay_parcel_set_pace(struct relay_parcel *parcel, struct relay_pace *pace)
+{
+    struct relay_paced *paced = memory_allocate(sizeof(*paced));
+    size_t bytes = parcel->envelope->message.length;
+    if (paced == NULL) {
+        relay_pace_remove(pace, bytes);
+        return;
+    }
+    atomic_init(&paced->left, (unsigned)parcel->ticket_count);
+    paced->enough = (unsigned)parcel->ticket_count / 2;
+    paced->bytes = bytes;
+    paced->pace = pace;
+    parcel->paced = paced;
+}
+
+static void end_ticket(struct relay_paced *paced)
+{
+    if (paced == NULL) {
+        return;
+    }
+    /* LAST, of paced */
+    unsigned left = atomic_fetch_sub_explicit(&paced->left, 1, memory_order_acq_rel) - 1;
+    if (left == paced->enough) {
+        relay_pace_remove(paced->pace, paced->bytes);
+    }
+    if (left == 0) {
+        memory_free(paced);
+    }
+}
+
 struct lane_event *lane_event_create(enum lane_event_kind kind, uint64_t peer, struct frame *frame)
 {
     struct lane_event *event = memory_allocate_zeroed(sizeof(*event));
@@ -51,6 +112,7 @@ static struct relay_parcel *create_parcel(
     parcel->header_length = (uint32_t)header_bytes;
     parcel->envelope = NULL;
     atomic_init(&parcel->compact, NULL);
+    parcel->paced = NULL;
     parcel->made_ns = now_ns;
     parcel->ticket_count = count;
     for (size_t i = 0; i < count; i++) {
@@ -107,7 +169,7 @@ void relay_parcel_ref(struct relay_parcel *parcel)
     atomic_fetch_add_explicit(&parcel->references, 1, memory_order_relaxed);
 }
 
-void relay_parcel_unref(struct relay_parcel *parcel)
+static void drop_reference(struct relay_parcel *parcel)
 {
     /* LAST */
     if (atomic_fetch_sub_explicit(&parcel->references, 1, memory_order_acq_rel) != 1) {
@@ -122,6 +184,13 @@ void relay_parcel_unref(struct relay_parcel *parcel)
         envelope_unref(compact);
     }
     memory_free(parcel);
+}
+
+void relay_parcel_unref(struct relay_parcel *parcel)
+{
+    struct relay_paced *paced = parcel->paced;
+    drop_reference(parcel);
+    end_ticket(paced);
 }
 
 /* The same message behind the same header. */
@@ -180,7 +249,8 @@ struct relay_ticket *relay_ticket_settle(struct relay_ticket *ticket)
     if (fresh == NULL) {
         return ticket;
     }
-    relay_parcel_unref(parcel);
+    fresh->parcel->paced = parcel->paced; /* its ticket is not gone */
+    drop_reference(parcel);
     return fresh;
 }
 

@@ -80,6 +80,22 @@ static inline struct lane_event *lane_event_of(struct inbox_link *link)
                         : (struct lane_event *)((char *)link - offsetof(struct lane_event, link));
 }
 
+/*
+ * What publishers of this node have on its way, from their posting until half of the peers that it goes
+ * to have taken it: so much waits for a peer at most on their account, and a publisher that is faster
+ * than most peers has to wait or is told. A peer that takes nothing holds up nobody. Thread: any.
+ */
+struct relay_pace {
+    _Atomic size_t bytes;
+    size_t bytes_max; /* 0: no limit */
+};
+
+/* A message of so many bytes begins, ends. */
+void relay_pace_add(struct relay_pace *pace, size_t message_bytes);
+void relay_pace_remove(struct relay_pace *pace, size_t message_bytes);
+bool relay_pace_is_full(const struct relay_pace *pace);
+
+struct relay_paced;
 struct relay_parcel;
 
 /* A parcel's copy for one connection, on its way to the io thread that owns it. */
@@ -102,8 +118,9 @@ struct relay_parcel {
     uint8_t *header;           /* control: the whole frame, length prefix included */
     struct envelope *envelope; /* one reference; NULL for control */
     _Atomic(struct envelope *)
-            compact;  /* one reference; of the message, made when one has to wait */
-    uint64_t made_ns; /* monotonic: a message that waited too long is dropped */
+            compact;           /* one reference; of the message, made when one has to wait */
+    struct relay_paced *paced; /* shared by all tickets of a publisher's message, or NULL */
+    uint64_t made_ns;          /* monotonic: a message that waited too long is dropped */
     size_t ticket_count;
     struct relay_ticket tickets[];
 };
@@ -118,6 +135,12 @@ MUST_USE struct relay_parcel *relay_parcel_of_message(struct envelope *BORROWED 
  */
 MUST_USE struct relay_parcel *relay_parcel_behind_header(struct envelope *BORROWED envelope,
         size_t header_bytes, const uint64_t connections[], size_t count, uint64_t now_ns);
+
+/*
+ * Before it is posted: the message ends in pace once half of the tickets are gone. pace was added to
+ * before.
+ */
+void relay_parcel_set_pace(struct relay_parcel *parcel, struct relay_pace *BORROWED pace);
 
 /* A control RPC, which is encoded here. NULL: no memory or nothing to say. */
 MUST_USE struct relay_parcel *relay_parcel_of_control(const struct gossip_outgoing *rpc,

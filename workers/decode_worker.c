@@ -61,11 +61,21 @@ static void tell(const struct decode_worker *worker, const struct frame_part *pa
     }
 }
 
+/* What goes to nobody is on its way no longer. */
+static void end_pace(
+        const struct decode_worker *worker, const struct frame_part *part, size_t peer_count)
+{
+    if (worker->pace != NULL && peer_count == 0 && message_origin_is_publisher(part->origin)) {
+        relay_pace_remove(worker->pace, part->message.length);
+    }
+}
+
 static void settle(struct decode_worker *worker, struct frame_part *part,
         const struct lane_decision *decision, struct turn_count *count)
 {
     size_t peer_count = relay(worker, part, decision);
     bool is_for_stages = decision->envelope != NULL && !part->is_fanout;
+    end_pace(worker, part, peer_count);
     tell(worker, part, decision, peer_count);
     frame_part_destroy(part);
     if (is_for_stages) {

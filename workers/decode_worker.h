@@ -51,7 +51,8 @@ struct decode_worker {
     void *verdict_context;
     decode_verdict *lightpush; /* likewise, of parts that came in by lightpush */
     void *lightpush_context;
-    decode_verdict *rest; /* likewise, of parts that came in by REST; no context */
+    struct relay_pace *BORROWED pace; /* as of the intake */
+    decode_verdict *rest;             /* likewise, of parts that came in by REST; no context */
     uint64_t next_expiry_ns;
     uint64_t turn_ns; /* monotonic time of this turn, when there is relay */
     struct decode_waiting waiting;

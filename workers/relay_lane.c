@@ -395,6 +395,21 @@ static uint64_t sender_of(const struct relay_lane *relay, const struct envelope 
     return sender != 0 ? sender : SENDER_GONE;
 }
 
+/* parcel: NULL when there was no memory for it. */
+static void set_pace(
+        struct relay_lane *relay, const struct envelope *envelope, struct relay_parcel *parcel)
+{
+    struct relay_pace *pace = relay->options.intake->pace;
+    if (pace == NULL || !message_origin_is_publisher(envelope->origin)) {
+        return;
+    }
+    if (parcel != NULL) {
+        relay_parcel_set_pace(parcel, pace);
+    } else {
+        relay_pace_remove(pace, envelope->message.length);
+    }
+}
+
 size_t relay_lane_accepted(struct relay_lane *relay, struct envelope *envelope, uint64_t now_ns)
 {
     uint64_t sender = sender_of(relay, envelope);
@@ -402,7 +417,10 @@ size_t relay_lane_accepted(struct relay_lane *relay, struct envelope *envelope, 
     send_dont_want(relay, envelope, now_ns);
     size_t count = resolve(relay, &relay->recipients.to);
     if (count > 0) {
-        post_parcel(relay, relay_parcel_of_message(envelope, relay->connections, count, now_ns));
+        struct relay_parcel *parcel =
+                relay_parcel_of_message(envelope, relay->connections, count, now_ns);
+        set_pace(relay, envelope, parcel);
+        post_parcel(relay, parcel);
     }
     return count;
 }

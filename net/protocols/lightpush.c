@@ -299,6 +299,9 @@ static struct fault start_push(const struct entrance *entrance, struct exchange 
         const struct lightpush_request *request, const struct topic *topic)
 {
     struct lightpush *lightpush = entrance->lightpush;
+    if (intake_is_behind(lightpush->options.intake)) {
+        return (struct fault){SERVICE_UNAVAILABLE, "messages wait for most of the node's peers"};
+    }
     struct push_job *job = make_job(entrance, request->request_id);
     if (job == NULL) {
         return (struct fault){SERVICE_UNAVAILABLE, "node is out of memory"};

@@ -172,6 +172,7 @@ static void fill_defaults(struct relay *relay)
     }
     relay->limits = (struct relay_queue_limits){
             .message_bytes_max = options->queue_bytes_max,
+            .message_overhead = RELAY_TICKET_BYTES,
             .control_bytes_max = RELAY_CONTROL_BYTES,
             .age_max_ns = options->message_age_max_ms * NANOSECONDS_PER_MILLISECOND,
             .reasons = &relay_queue_reasons_of_relay,

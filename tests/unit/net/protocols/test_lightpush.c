@@ -478,6 +478,21 @@ static void without_credit_a_push_is_refused_with_503(void **state)
     fini(&service);
 }
 
+static void while_messages_wait_for_most_peers_a_push_is_refused_with_503(void **state)
+{
+    (void)state;
+    struct service service;
+    struct relay_pace pace = {.bytes_max = 100000};
+    Wire__LightpushRequest request = good_request();
+    init(&service, 0);
+    service.intake.pace = &pace;
+    relay_pace_add(&pace, 100000);
+    assert_int_equal(code_of(&service, &request), 503);
+    relay_pace_remove(&pace, 100000);
+    assert_int_equal(code_of(&service, &request), 200);
+    fini(&service);
+}
+
 static void a_thousand_pushes_leave_no_stream_behind(void **state)
 {
     (void)state;
@@ -535,6 +550,7 @@ int main(void)
             cmocka_unit_test(more_pushes_than_a_peer_may_have_are_refused_with_429),
             cmocka_unit_test(a_message_goes_to_the_lane_without_a_copy),
             cmocka_unit_test(without_credit_a_push_is_refused_with_503),
+            cmocka_unit_test(while_messages_wait_for_most_peers_a_push_is_refused_with_503),
             cmocka_unit_test(a_thousand_pushes_leave_no_stream_behind),
             cmocka_unit_test(a_message_of_a_peer_that_left_is_published_all_the_same),
     };

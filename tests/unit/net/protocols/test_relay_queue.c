@@ -324,6 +324,46 @@ static void a_large_message_that_waits_is_charged_to_one_budget_only(void **stat
     frame_budget_destroy(&frames);
 }
 
+/* A message for three peers in a frame that it fills less than half of, so that settling copies it. */
+static struct relay_parcel *paced_parcel(struct relay_pace *pace)
+{
+    static const uint64_t connections[] = {1, 2, 3};
+    struct frame *frame = frame_try_create(NULL, FRAME_BUDGET_COMPLETE, 10000);
+    assert_non_null(frame);
+    memset(frame_bytes(frame), 0, 10000);
+    struct envelope *envelope = envelope_create(frame);
+    assert_non_null(envelope);
+    envelope->topic = &topic;
+    envelope->message = span_of(frame_bytes(frame), 1000);
+    struct relay_parcel *parcel = relay_parcel_of_message(envelope, connections, 3, 0);
+    assert_non_null(parcel);
+    envelope_unref(envelope);
+    relay_pace_add(pace, 1000);
+    relay_parcel_set_pace(parcel, pace);
+    return parcel;
+}
+
+static void a_publisher_waits_until_half_of_the_peers_have_its_message(void **state)
+{
+    (void)state;
+    for (int settles = 0; settles < 2; settles++) {
+        struct relay_pace pace = {.bytes_max = 1000};
+        struct relay_ticket *tickets[3];
+        struct relay_parcel *parcel = paced_parcel(&pace);
+        for (size_t i = 0; i < 3; i++) {
+            tickets[i] = &parcel->tickets[i];
+            tickets[i] = settles == 1 ? relay_ticket_settle(tickets[i]) : tickets[i];
+        }
+        assert_true(relay_pace_is_full(&pace));
+        relay_parcel_unref(tickets[2]->parcel);
+        assert_true(relay_pace_is_full(&pace));
+        relay_parcel_unref(tickets[0]->parcel);
+        assert_int_equal(atomic_load(&pace.bytes), 0);
+        relay_parcel_unref(tickets[1]->parcel);
+        assert_int_equal(atomic_load(&pace.bytes), 0);
+    }
+}
+
 static void what_is_put_back_goes_first_or_is_dropped(void **state)
 {
     (void)state;
@@ -357,6 +397,7 @@ int main(void)
                     a_small_message_that_waits_does_not_pin_the_large_frame_that_it_came_in),
             cmocka_unit_test(several_threads_settle_one_message_and_nothing_is_left_of_it),
             cmocka_unit_test(a_large_message_that_waits_is_charged_to_one_budget_only),
+            cmocka_unit_test(a_publisher_waits_until_half_of_the_peers_have_its_message),
             cmocka_unit_test(what_is_put_back_goes_first_or_is_dropped),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
