@@ -16,7 +16,7 @@
 #endif
 
 #ifdef HEAP_OF_SANITIZER
-#include <sanitizer/allocator_interface.h>
+size_t __sanitizer_get_current_allocated_bytes(void); /* of its run-time library */
 
 static inline size_t heap_bytes(void)
 {

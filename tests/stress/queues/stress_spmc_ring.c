@@ -104,6 +104,7 @@ static void push_or_drop(
             envelope_unref(envelope);
             return;
         }
+        spmc_ring_wake(ring); /* or all might sleep beside a full ring */
         sched_yield();
     }
     if (one_in(seed, 2)) {

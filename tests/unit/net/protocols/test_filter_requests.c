@@ -240,7 +240,12 @@ static void a_ping_renews_and_silence_ends_a_subscription(void **state)
         }
     }
     assert_true(is_alive);
-    next_ns = clock_monotonic_ns() + choice.expiry_ns + NANOSECONDS_PER_MILLISECOND;
+    /* What is pushed meanwhile does not renew it. */
+    size_t received = fixture.clients[0].received;
+    uint64_t silent_since_ns = clock_monotonic_ns();
+    fixture_publish(&fixture, FIXTURE_CONTENT, 0, 20);
+    fixture_wait_received(&fixture, 0, received + 1);
+    next_ns = silent_since_ns + choice.expiry_ns + NANOSECONDS_PER_MILLISECOND;
     fixture_run(&fixture, has_passed, &next_ns);
     expect(fixture_request(&fixture, 0, PING, NULL, NULL), 404, no_subscription);
     fixture_fini(&fixture);

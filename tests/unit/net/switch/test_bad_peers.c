@@ -418,8 +418,13 @@ static void a_peer_without_a_muxer_in_common_is_refused_by_name(void **state)
     test_node_init(&a, &yamux, NULL);
     test_node_init(&b, &mplex, any_port);
     uint64_t before = count_of(METRIC_NET_CLOSED_NO_COMMON_MUXER);
+    lines_written = 0;
+    log_set_sink(keep_line, NULL);
     test_node_dial(&a, &b.address);
     test_nodes_run(nodes, 2, are_dials_done, &a);
+    log_set_sink(NULL, NULL);
+    assert_true(lines_written > 0);
+    assert_non_null(strstr(last_line, close_reason_text(CLOSE_NO_COMMON_MUXER)));
     assert_int_equal(a.dial_status, STATUS_NO_COMMON_PROTOCOL);
     assert_true(count_of(METRIC_NET_CLOSED_NO_COMMON_MUXER) > before);
     assert_int_equal(b.connected, 0);
