@@ -35,13 +35,13 @@ enum message_origin {
     ORIGIN_RESUME
 };
 
-/* One message of a frame on its way to a lane. */
 /* Of somebody here, who can be told that it has to wait; not of the network or of another node's archive. */
 static inline bool message_origin_is_publisher(enum message_origin origin)
 {
     return origin == ORIGIN_LIGHTPUSH || origin == ORIGIN_REST || origin == ORIGIN_API;
 }
 
+/* One message of a frame on its way to a lane. */
 struct frame_part {
     struct inbox_link link;
     struct frame *frame;       /* one reference */
