@@ -95,12 +95,12 @@ static void looks_at_both_halves_of_a_key(void **state)
     }
     for (uint32_t i = 1; i <= 4; i++) {
         uint64_t low = 3 + (i - 1) * (uint64_t)ENTRIES * 8;
-        assert_true(refusal_cache_may_have(cache, low));
+        assert_true(refusal_cache_may_have(cache, low, 11));
         assert_int_equal(refusal_cache_find(cache, key_of(low, 9), 11), i);
     }
-    assert_false(refusal_cache_may_have(cache, beside));
+    assert_false(refusal_cache_may_have(cache, beside, 11));
     assert_int_equal(refusal_cache_find(cache, key_of(beside, 9), 11), 0);
-    assert_false(refusal_cache_may_have(cache, 0));
+    assert_false(refusal_cache_may_have(cache, 0, 11));
 }
 
 int main(void)
