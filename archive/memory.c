@@ -108,7 +108,7 @@ static struct envelope *envelope_to_keep(
     return envelope;
 }
 
-/* Mutex held. */
+/* Lock held. */
 static enum status link_envelope(struct memory_archive *memory, struct envelope *envelope)
 {
     struct id_entry entry = {.key = memory_key_of(envelope),
@@ -127,19 +127,17 @@ static enum status link_envelope(struct memory_archive *memory, struct envelope 
     return STATUS_OK;
 }
 
-/* Mutex held; the reference goes back to the caller. */
+/* Lock held; the reference goes back to the caller. */
 static void forget(struct memory_archive *memory, struct envelope *envelope)
 {
     message_table_remove(&memory->table, envelope);
     memory->charged_bytes -= charge_of(envelope);
 }
 
-static bool has_hash(struct memory_archive *memory, const uint8_t *hash)
+/* Without the lock: nobody else writes the table. */
+static bool has_hash(const struct memory_archive *memory, const uint8_t *hash)
 {
-    pthread_mutex_lock(&memory->mutex);
-    bool found = message_table_find(&memory->table, hash) != NULL;
-    pthread_mutex_unlock(&memory->mutex);
-    return found;
+    return message_table_find(&memory->table, hash) != NULL;
 }
 
 static enum status put_one(struct memory_archive *memory, const struct archive_record *record)
@@ -148,9 +146,9 @@ static enum status put_one(struct memory_archive *memory, const struct archive_r
     if (envelope == NULL) {
         return STATUS_NO_MEMORY;
     }
-    pthread_mutex_lock(&memory->mutex);
+    pthread_rwlock_wrlock(&memory->lock);
     enum status status = link_envelope(memory, envelope);
-    pthread_mutex_unlock(&memory->mutex);
+    pthread_rwlock_unlock(&memory->lock);
     if (status != STATUS_OK) {
         envelope_unref(envelope);
     }
@@ -168,12 +166,12 @@ static void undo(struct memory_archive *memory, const struct archive_record reco
         struct id_key key = {.timestamp_ns = records[i].timestamp_ns};
         memcpy(key.hash, records[i].hash, ID_HASH_BYTES);
         struct id_entry entry;
-        pthread_mutex_lock(&memory->mutex);
+        pthread_rwlock_wrlock(&memory->lock);
         bool is_removed = id_tree_remove(memory->tree, &key, &entry);
         if (is_removed) {
             forget(memory, entry.value);
         }
-        pthread_mutex_unlock(&memory->mutex);
+        pthread_rwlock_unlock(&memory->lock);
         if (is_removed) {
             envelope_unref(entry.value);
         }
@@ -199,9 +197,9 @@ static size_t remove_oldest(
 {
     struct removal removal = {.memory = memory};
     max_rows = max_rows < MEMORY_SLICE_ROWS ? max_rows : MEMORY_SLICE_ROWS;
-    pthread_mutex_lock(&memory->mutex);
+    pthread_rwlock_wrlock(&memory->lock);
     id_tree_prune_below(memory->tree, bound, max_rows, take_out, &removal);
-    pthread_mutex_unlock(&memory->mutex);
+    pthread_rwlock_unlock(&memory->lock);
     for (size_t i = 0; i < removal.count; i++) {
         envelope_unref(removal.envelopes[i]);
     }
@@ -210,7 +208,7 @@ static size_t remove_oldest(
 
 static void evict(struct memory_archive *memory)
 {
-    /* charged_bytes is written by this thread only, so it can be read without the mutex. */
+    /* charged_bytes is written by this thread only, so it can be read without the lock. */
     while (memory->limit_bytes != 0 && memory->charged_bytes > memory->limit_bytes) {
         if (remove_oldest(memory, NULL, 1) == 0) {
             return;
@@ -264,7 +262,6 @@ static enum status memory_put(struct archive *archive, const struct archive_reco
 static enum status memory_totals(struct archive *archive, struct archive_totals *out)
 {
     struct memory_archive *memory = memory_of(archive);
-    pthread_mutex_lock(&memory->mutex);
     out->count = id_tree_count(memory->tree);
     out->message_bytes = memory->charged_bytes;
     out->size_bytes = memory->charged_bytes + id_tree_bytes(memory->tree) +
@@ -275,7 +272,6 @@ static enum status memory_totals(struct archive *archive, struct archive_totals 
         out->oldest_ns = id_cursor_entry(&first).key.timestamp_ns;
         out->newest_ns = id_cursor_entry(&last).key.timestamp_ns;
     }
-    pthread_mutex_unlock(&memory->mutex);
     return STATUS_OK;
 }
 
@@ -326,7 +322,7 @@ static void memory_close(struct archive *archive)
     memory_free(memory->is_new);
     id_tree_destroy(&memory->tree);
     message_table_fini(&memory->table);
-    pthread_mutex_destroy(&memory->mutex);
+    pthread_rwlock_destroy(&memory->lock);
     memory_free(memory);
 }
 
@@ -358,6 +354,16 @@ static const struct archive_engine memory_engine = {
         .deliver = memory_archive_deliver,
 };
 
+/* Readers that follow each other without a break would otherwise never let the writer in. */
+static void init_lock(pthread_rwlock_t *lock)
+{
+    pthread_rwlockattr_t attributes;
+    pthread_rwlockattr_init(&attributes);
+    pthread_rwlockattr_setkind_np(&attributes, PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP);
+    pthread_rwlock_init(lock, &attributes);
+    pthread_rwlockattr_destroy(&attributes);
+}
+
 enum status memory_archive_open(
         struct archive **out, const struct archive_options *options, struct archive_error *error)
 {
@@ -368,7 +374,7 @@ enum status memory_archive_open(
     }
     memory->base.engine = &memory_engine;
     memory->limit_bytes = options->memory_limit_bytes;
-    pthread_mutex_init(&memory->mutex, NULL);
+    init_lock(&memory->lock);
     enum status status = message_table_init(&memory->table);
     if (status == STATUS_OK) {
         status = id_tree_create(&memory->tree);

@@ -4,8 +4,8 @@
 /*
  * The memory engine's insides: references to envelopes, found by hash and in store order.
  *
- * Thread: mutex guards table, tree and totals. The archive worker holds it for one message or one
- *         slice of an eviction, readers for one slice of a scan.
+ * Thread: lock guards table, tree and totals. The archive worker, who alone writes them, has it to
+ *         itself for one message or one slice of an eviction; readers share it for one slice of a scan.
  */
 
 #include <pthread.h>
@@ -17,7 +17,7 @@
 #include "queues/topic.h"
 
 enum {
-    MEMORY_SLICE_ROWS = 256 /* looked at while the mutex is held */
+    MEMORY_SLICE_ROWS = 256 /* looked at while the lock is held */
 };
 
 struct memory_topic;
@@ -25,7 +25,7 @@ struct memory_topic;
 struct memory_archive {
     struct archive base;
     uint64_t limit_bytes; /* 0: none */
-    pthread_mutex_t mutex;
+    pthread_rwlock_t lock;
     struct message_table table;
     struct id_tree *tree;   /* value: the envelope; scope: see memory_content_tag */
     uint64_t charged_bytes; /* of what is held: frames and envelopes */

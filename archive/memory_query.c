@@ -96,7 +96,7 @@ static enum status look_at(struct scan *scan, const struct id_entry *entry)
     return status;
 }
 
-/* Looks at one slice of the order, mutex held, and leaves the selection behind it. */
+/* Looks at one slice of the order, lock held, and leaves the selection behind it. */
 static enum status scan_slice(struct scan *scan)
 {
     struct archive_selection *selection = scan->selection;
@@ -130,9 +130,9 @@ static enum status select_by_filter(struct scan *scan)
             status = STATUS_TIMED_OUT;
             break;
         }
-        pthread_mutex_lock(&scan->memory->mutex);
+        pthread_rwlock_rdlock(&scan->memory->lock);
         status = scan_slice(scan);
-        pthread_mutex_unlock(&scan->memory->mutex);
+        pthread_rwlock_unlock(&scan->memory->lock);
     }
     memory_free(scan->topics);
     return status;
@@ -141,12 +141,12 @@ static enum status select_by_filter(struct scan *scan)
 /* False when the hash is not there. */
 static bool find_key(struct memory_archive *memory, struct span hash, struct id_key *key)
 {
-    pthread_mutex_lock(&memory->mutex);
+    pthread_rwlock_rdlock(&memory->lock);
     const struct envelope *envelope = message_table_find(&memory->table, hash.bytes);
     if (envelope != NULL) {
         *key = memory_key_of(envelope);
     }
-    pthread_mutex_unlock(&memory->mutex);
+    pthread_rwlock_unlock(&memory->lock);
     return envelope != NULL;
 }
 
@@ -192,7 +192,7 @@ static size_t hold_slice(struct memory_archive *memory, const struct page_builde
     size_t end =
             builder->count - first < MEMORY_SLICE_ROWS ? builder->count : first + MEMORY_SLICE_ROWS;
     size_t held = 0;
-    pthread_mutex_lock(&memory->mutex);
+    pthread_rwlock_rdlock(&memory->lock);
     for (size_t i = first; i < end; i++) {
         struct envelope *envelope = message_table_find(&memory->table, builder->rows[i].key.hash);
         if (envelope == NULL) {
@@ -202,7 +202,7 @@ static size_t hold_slice(struct memory_archive *memory, const struct page_builde
         envelopes[i] = envelope;
         held++;
     }
-    pthread_mutex_unlock(&memory->mutex);
+    pthread_rwlock_unlock(&memory->lock);
     return held;
 }
 

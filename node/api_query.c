@@ -170,12 +170,12 @@ static enum status ask_own(struct sluice_node *node, struct page_call *call)
 {
     struct node *own = node->node;
     call->job.run = run;
+    call->job.origin = ARCHIVE_JOB_OWN;
     call->query.abandoned = &node->is_ending;
     call->query.deadline_ns =
             clock_monotonic_ns() + options_number(node->options->options, "store-query-timeout") *
                                            NANOSECONDS_PER_MILLISECOND;
-    inbox_push(own->query_jobs, &call->job.link);
-    inbox_wake(own->query_jobs);
+    archive_jobs_post(own->query_jobs, &call->job);
     return STATUS_OK;
 }
 

@@ -329,8 +329,10 @@ static enum status wire_archive(struct node *node)
     stage->progress = &node->progress;
     stage->batch_max = node->settings.archive_batch;
     stage->retention_policy = node->settings.retention;
-    node->query_worker.jobs = node->query_jobs;
-    node->query_worker.archive = node->archive;
+    for (size_t i = 0; i < node->settings.query_count; i++) {
+        node->query_workers[i] = (struct query_worker){
+                .jobs = node->query_jobs, .index = i, .archive = node->archive};
+    }
     return archive_stage_init(stage);
 }
 
@@ -342,7 +344,7 @@ static enum status make_network(
             .budget = node->budget,
             .filter_link = &node->filter_link,
             .graylist_threshold = node->settings.mesh.graylist_threshold};
-    enum status status = inbox_create(&node->query_jobs);
+    enum status status = archive_jobs_create(&node->query_jobs, node->settings.query_count);
     if (status != STATUS_OK || !node->hooks.has_network) {
         return status;
     }
@@ -540,9 +542,7 @@ void node_destroy(struct node **node_pointer)
     archive_close(&node->archive);
     rcu_drain();
     network_destroy(&node->network);
-    if (node->query_jobs != NULL) {
-        inbox_destroy(&node->query_jobs);
-    }
+    archive_jobs_destroy(&node->query_jobs);
     topic_registry_destroy(&node->topics);
     frame_budget_destroy(&node->budget);
     metrics_destroy(&node->metrics);

@@ -38,7 +38,9 @@ enum {
     NODE_LANES_MAX = INTAKE_LANES_MAX,
     NODE_FILTERS_MAX = FILTER_THREADS_MAX,
     NODE_IO_MAX = 64,
-    NODE_WORKERS_MAX = NODE_LANES_MAX + NODE_FILTERS_MAX + NODE_IO_MAX + 16
+    NODE_SMALL_MACHINE_CPUS = 4, /* up to so many processors it has one query thread by default */
+    NODE_QUERIES_MAX = ARCHIVE_JOBS_TAKERS_MAX,
+    NODE_WORKERS_MAX = NODE_LANES_MAX + NODE_FILTERS_MAX + NODE_IO_MAX + NODE_QUERIES_MAX + 16
 };
 
 /* One lane: its inbox, its decisions and its end of every ring. */
@@ -74,6 +76,7 @@ struct node_thread {
 struct node_settings {
     size_t lane_count;
     size_t filter_count;
+    size_t query_count;
     uint32_t max_topics;
     uint16_t cluster;
     uint16_t shard_count; /* of a network with autosharding; 0: static sharding */
@@ -124,8 +127,8 @@ struct node {
     struct sync_worker sync_worker;
     struct inbox *event_tasks;
     struct event_worker event_worker;
-    struct query_worker query_worker;
-    struct inbox *query_jobs;
+    struct query_worker query_workers[NODE_QUERIES_MAX];
+    struct archive_jobs *query_jobs;
     struct node_lane lanes[NODE_LANES_MAX];
     struct node_filter filters[NODE_FILTERS_MAX];
     struct filter_link filter_link;
@@ -172,7 +175,7 @@ MUST_USE enum status node_wire_sync(
 /* From the archive, when the topics are known and when one was joined. */
 void node_fill_sync_set(struct node *node);
 
-/* Before the query thread is stopped. */
+/* Before the query threads are stopped. */
 void node_quiesce_sync(struct node *node);
 void node_destroy_sync(struct node *node);
 

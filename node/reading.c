@@ -97,7 +97,13 @@ static void read_queues(const struct node *node, struct node_reading *out)
         read_inbox(out, node->filters[i].requests, "requests", NODE_ROLE_FILTER, 0);
         out->queues[out->queue_count - 1].index = i;
     }
-    read_inbox(out, node->query_jobs, "requests", NODE_ROLE_QUERY, 0);
+    if (node->query_jobs != NULL) {
+        struct queue_reading *jobs = add_queue(out, NODE_ROLE_QUERY, 0);
+        jobs->from = "requests";
+        jobs->kind = "inbox";
+        jobs->depth = archive_jobs_depth_estimate(node->query_jobs);
+        jobs->high_water = archive_jobs_high_water(node->query_jobs);
+    }
 }
 
 static uint64_t load(const _Atomic uint64_t *value)

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Store queries of REST clients: the own archive is asked on the query thread. */
+/* Store queries of REST clients: the own archive is asked on the query threads. */
 
 #include <stdlib.h>
 
-#include "archive/archive_job.h"
 #include "base/clock.h"
 #include "node/rest_private.h"
 
@@ -30,11 +29,11 @@ static enum status ask_own(struct rest *rest, struct rest_store_call *call)
         return STATUS_NO_MEMORY;
     }
     query->job.run = run;
+    query->job.origin = ARCHIVE_JOB_OWN;
     query->call = call;
     call->query.deadline_ns =
             clock_monotonic_ns() + rest->query_timeout_ms * NANOSECONDS_PER_MILLISECOND;
-    inbox_push(rest->node->query_jobs, &query->job.link);
-    inbox_wake(rest->node->query_jobs);
+    archive_jobs_post(rest->node->query_jobs, &query->job);
     return STATUS_OK;
 }
 

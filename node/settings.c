@@ -93,12 +93,26 @@ static enum status read_retention(
     return status;
 }
 
+/* A query keeps a processor busy, so small machines leave them to one thread unless told otherwise. */
+static size_t read_query_count(const struct options *options)
+{
+    size_t count = (size_t)options_number(options, "query-threads");
+    struct cpu_set allowed;
+    if (count > 0) {
+        return count;
+    }
+    bool is_large = cpu_set_allowed(&allowed) == STATUS_OK &&
+                    cpu_set_count(&allowed) > NODE_SMALL_MACHINE_CPUS;
+    return is_large ? 2 : 1;
+}
+
 enum status node_settings_read(
         struct node_settings *out, const struct options *options, struct node_error *error)
 {
     memset(out, 0, sizeof(*out));
     out->lane_count = (size_t)options_number(options, "decode-lanes");
     out->filter_count = (size_t)options_number(options, "filter-threads");
+    out->query_count = read_query_count(options);
     out->max_topics = (uint32_t)options_number(options, "max-topics");
     out->cluster = (uint16_t)options_number(options, "cluster-id");
     out->shard_count = (uint16_t)options_number(options, "num-shards-in-network");

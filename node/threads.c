@@ -70,6 +70,9 @@ static size_t thread_count_of(
         return 0;
     }
     const char *option = role_rows[role].count_option;
+    if (role == NODE_ROLE_QUERY) {
+        return node->settings.query_count; /* the option may leave it to the machine */
+    }
     return option == NULL ? 1 : (size_t)options_number(options, option);
 }
 
@@ -90,7 +93,7 @@ static struct worker_role role_of(
     case NODE_ROLE_IO:
         return network_io_role(node->network, index, name);
     case NODE_ROLE_QUERY:
-        return query_worker_role(&node->query_worker, name);
+        return query_worker_role(&node->query_workers[index], name);
     case NODE_ROLE_METRICS:
         return metrics_server_role(node->metrics_server, name);
     case NODE_ROLE_WATCH:

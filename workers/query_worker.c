@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "workers/query_worker.h"
 
-#include <stddef.h>
-
 #include "base/clock.h"
 #include "base/duration.h"
 
@@ -21,16 +19,15 @@ static void stop(void *context)
 static size_t turn(void *context)
 {
     struct query_worker *worker = context;
-    struct inbox_link *link = inbox_try_pop(worker->jobs);
-    if (link == NULL) {
+    struct archive_job *job = archive_jobs_try_take(worker->jobs, worker->index);
+    if (job == NULL) {
         return 0;
     }
-    struct archive_job *job =
-            (struct archive_job *)((char *)link - offsetof(struct archive_job, link));
     uint64_t began = clock_monotonic_ns();
     worker_block_begin();
     job->run(job, worker->reader);
     worker_block_end();
+    archive_jobs_done(worker->jobs, worker->index);
     duration_observe(METRIC_ARCHIVE_QUERY_LE_5MS, clock_monotonic_ns() - began, 1);
     return 1;
 }
@@ -38,7 +35,7 @@ static size_t turn(void *context)
 static bool has_work(void *context)
 {
     struct query_worker *worker = context;
-    return !inbox_is_empty(worker->jobs);
+    return archive_jobs_has_work(worker->jobs, worker->index);
 }
 
 struct worker_role query_worker_role(struct query_worker *worker, const char *name)
@@ -50,6 +47,6 @@ struct worker_role query_worker_role(struct query_worker *worker, const char *na
             .turn = turn,
             .has_work = has_work,
             .stop = stop,
-            .parking = inbox_parking(worker->jobs),
+            .parking = archive_jobs_parking(worker->jobs, worker->index),
     };
 }

@@ -2,17 +2,20 @@
 #pragma once
 
 /*
- * The query role: carries out what others want to know from the archive, one job after the other, by
- * a reader of its own, so that no query ever waits for or holds up the writer.
+ * The query role: carries out what others want to know from the archive. Each of its threads does one
+ * job after the other from the queue that all share, by a reader of its own, so that no query ever
+ * waits for or holds up the writer.
  */
 
-#include "archive/archive_job.h"
+#include <stddef.h>
+
+#include "archive/archive_jobs.h"
 #include "base/attributes.h"
-#include "queues/inbox.h"
 #include "workers/worker.h"
 
 struct query_worker {
-    struct inbox *BORROWED jobs; /* of archive jobs */
+    struct archive_jobs *BORROWED jobs;
+    size_t index; /* which of the takers it is */
     struct archive *BORROWED archive;
     struct archive_reader *reader; /* from start to stop */
 };

@@ -6,7 +6,6 @@
 #include <string.h>
 #include <time.h>
 
-#include "archive/archive_job.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/memory.h"
@@ -183,9 +182,9 @@ static void ask(struct sync_fill *fill)
 {
     atomic_store(&fill->is_asking, true);
     fill->archive_job.run = read_step;
+    fill->archive_job.origin = ARCHIVE_JOB_OWN;
     fill->sync_job.run = take_step;
-    inbox_push(fill->options.query_jobs, &fill->archive_job.link);
-    inbox_wake(fill->options.query_jobs);
+    archive_jobs_post(fill->options.query_jobs, &fill->archive_job);
 }
 
 /* What is marked while it is being filled is looked for again: it may have come behind our reading. */

@@ -13,6 +13,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "archive/archive_jobs.h"
 #include "base/attributes.h"
 #include "base/status.h"
 #include "queues/inbox.h"
@@ -27,7 +28,7 @@ enum {
 };
 
 struct sync_fill_options {
-    struct inbox *BORROWED query_jobs; /* of archive jobs */
+    struct archive_jobs *BORROWED query_jobs;
     struct inbox *BORROWED sync_jobs;  /* the way back */
     const struct topic_registry *BORROWED topics;
     int64_t range_ns;     /* what sessions are about */

@@ -4,7 +4,6 @@
 #include <assert.h>
 #include <string.h>
 
-#include "archive/archive_job.h"
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/metrics.h"
@@ -290,8 +289,8 @@ static void start_job(struct query_job *job, struct exchange *exchange)
             clock_monotonic_ns() + store->options.timeout_ms * NANOSECONDS_PER_MILLISECOND;
     job->request.query.abandoned = &job->base.is_cancelled;
     job->archive_job.run = run_job;
-    inbox_push(store->options.jobs, &job->archive_job.link);
-    inbox_wake(store->options.jobs);
+    job->archive_job.origin = job->base.connection;
+    archive_jobs_post(store->options.jobs, &job->archive_job);
 }
 
 static void on_requested(void *context, struct exchange *exchange, struct span request)

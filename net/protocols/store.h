@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * The store service: takes queries on the io threads, has them carried out on the query thread and
+ * The store service: takes queries on the io threads, has them carried out on the query threads and
  * sends the pages from the bytes that are stored.
  *
  *   200   a page, perhaps empty
@@ -16,10 +16,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "archive/archive_jobs.h"
 #include "base/attributes.h"
 #include "base/status.h"
 #include "net/switch/switch.h"
-#include "queues/inbox.h"
 #include "router/rate_limit.h"
 
 struct store;
@@ -27,7 +27,7 @@ struct store;
 /* What is 0 has no default: all but rate are to be set. */
 struct store_options {
     struct net_switch *BORROWED net_switch;
-    struct inbox *BORROWED jobs;   /* of archive jobs */
+    struct archive_jobs *BORROWED jobs;
     size_t connection_queries_max; /* of one connection, until their answers are read */
     size_t queries_max;
     size_t answer_bytes_max;  /* of one answer; a page is cut to it, but for its first message */

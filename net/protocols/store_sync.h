@@ -20,6 +20,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "archive/archive_jobs.h"
 #include "base/attributes.h"
 #include "base/status.h"
 #include "net/identity/peer_id.h"
@@ -46,7 +47,7 @@ struct store_sync_options {
     struct io_loop *const *loops; /* copied */
     size_t loop_count;
     struct inbox *BORROWED sync_jobs;
-    struct inbox *BORROWED query_jobs; /* of archive jobs */
+    struct archive_jobs *BORROWED query_jobs;
     const struct intake *BORROWED intake;
     struct frame_budget *BORROWED budget;
     /* Whether the archive takes more now. Thread: any. */

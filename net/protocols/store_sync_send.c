@@ -7,7 +7,6 @@
 
 #include <string.h>
 
-#include "archive/archive_job.h"
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/metrics.h"
@@ -257,13 +256,13 @@ static void read_more(struct sync_peer *peer)
     step->peer = peer;
     step->loop = peer->shard->loop;
     step->archive_job.run = read_messages;
+    step->archive_job.origin = peer->connection;
     step->back.run = run_back;
     take_ids(&peer->outgoing, step);
     peer->outgoing.is_reading = true;
     store_sync_ref_peer(peer);
     store_sync_begin_job(sync);
-    inbox_push(sync->options.query_jobs, &step->archive_job.link);
-    inbox_wake(sync->options.query_jobs);
+    archive_jobs_post(sync->options.query_jobs, &step->archive_job);
 }
 
 static size_t count_missing(const struct sending_step *step)

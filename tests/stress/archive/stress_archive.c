@@ -21,8 +21,8 @@
 #include "tests/support/require.h"
 
 enum {
-    READERS = 2,
-    WALKS = 25,       /* of each reader through the whole archive */
+    READERS = 4,
+    WALKS = 15,       /* of each reader through the whole archive */
     STAYING = 300,    /* messages that are never pruned */
     STAY_FROM = 50000 /* their timestamps, from here on */
 };

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "archive/archive_job.h"
+#include "archive/archive_jobs.h"
 #include "codec/store.pb-c.h"
 #include "net/protocols/exchange.h"
 #include "net/protocols/store.h"
@@ -40,7 +40,7 @@ struct service {
     struct test_node client;
     struct test_node server;
     struct test_node *nodes[2];
-    struct inbox *jobs;
+    struct archive_jobs *jobs;
     struct store *store;
     bool is_stalled; /* the query thread does nothing */
     const struct asking *awaited;
@@ -48,11 +48,10 @@ struct service {
 
 static void run_queries(struct service *service)
 {
-    struct inbox_link *link;
-    while (!service->is_stalled && (link = inbox_try_pop(service->jobs)) != NULL) {
-        struct archive_job *job =
-                (struct archive_job *)((char *)link - offsetof(struct archive_job, link));
+    struct archive_job *job;
+    while (!service->is_stalled && (job = archive_jobs_try_take(service->jobs, 0)) != NULL) {
         job->run(job, service->fixture.reader);
+        archive_jobs_done(service->jobs, 0);
     }
 }
 
@@ -67,7 +66,7 @@ static void init(struct service *service, const char *kind, const struct store_o
     memset(service, 0, sizeof(*service));
     struct store_options options = limits != NULL ? *limits : good_limits;
     fixture_open(&service->fixture, kind, NULL);
-    assert_int_equal(inbox_create(&service->jobs), STATUS_OK);
+    assert_int_equal(archive_jobs_create(&service->jobs, 1), STATUS_OK);
     service->nodes[0] = &service->client;
     service->nodes[1] = &service->server;
     test_node_init(&service->client, NULL, NULL);
@@ -91,7 +90,7 @@ static void fini(struct service *service)
     test_nodes_run(service->nodes, 2, is_idle, service);
     test_nodes_fini(service->nodes, 2);
     store_destroy(&service->store);
-    inbox_destroy(&service->jobs);
+    archive_jobs_destroy(&service->jobs);
     fixture_close(&service->fixture);
 }
 
@@ -733,7 +732,7 @@ static bool has_answered(void *context)
 {
     struct service *service = context;
     run_queries(service);
-    return inbox_is_empty(service->jobs) && store_pending(service->store) == 1;
+    return archive_jobs_depth_estimate(service->jobs) == 0 && store_pending(service->store) == 1;
 }
 
 static void an_answer_that_nobody_reads_waits_and_then_goes_on(void **state)
