@@ -283,10 +283,13 @@ static enum status open_parts(
 static enum status try_open(
         struct archive **out, const char *path, const struct archive_options *options)
 {
-    struct sqlite_archive *archive = memory_allocate_zeroed(sizeof(*archive));
+    /* Aligned for the parking in it. */
+    struct sqlite_archive *archive =
+            memory_allocate_aligned(_Alignof(struct sqlite_archive), sizeof(*archive));
     if (archive == NULL) {
         return STATUS_NO_MEMORY;
     }
+    memset(archive, 0, sizeof(*archive));
     archive->base.engine = &sqlite_engine;
     archive->reserve.fd = -1;
     sqlite_tending_init(&archive->tending);

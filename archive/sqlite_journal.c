@@ -2,7 +2,12 @@
 #include "archive/sqlite_journal.h"
 
 #include "archive/sqlite_engine.h"
+#include "base/clock.h"
 #include "base/memory.h"
+#include "base/metrics.h"
+
+static const uint64_t quiet_ns = NANOSECONDS_PER_SECOND;
+static const uint64_t stand_back_ns = 20 * (uint64_t)NANOSECONDS_PER_MILLISECOND;
 
 void sqlite_tending_init(struct sqlite_tending *tending)
 {
@@ -10,6 +15,11 @@ void sqlite_tending_init(struct sqlite_tending *tending)
     atomic_init(&tending->journal, 0);
     atomic_init(&tending->taken_in, 0);
     atomic_init(&tending->tried, 0);
+    atomic_init(&tending->quiet_until_ns, 0);
+    parking_init(&tending->quiet);
+    tending->journal_pages = SQLITE_JOURNAL_PAGES;
+    tending->quiet_pages = SQLITE_QUIET_PAGES;
+    tending->quiet_at_pages = SQLITE_QUIET_PAGES;
     atomic_init(&tending->doomed_count, 0);
     atomic_init(&tending->doomed_bytes, 0);
     pthread_mutex_init(&tending->mutex, NULL);
@@ -54,11 +64,49 @@ static bool is_own_turn(const struct sqlite_tending *tending, uint32_t pages)
 {
     /* relaxed: a tender that comes or goes meanwhile changes who does it only */
     bool is_tended = atomic_load_explicit(&tending->is_there, memory_order_relaxed);
-    if (pages < SQLITE_JOURNAL_PAGES) {
+    if (pages < tending->journal_pages) {
         return false;
     }
     return !is_tended || pages >= SQLITE_MOST_PAGES ||
            pages_left(tending, &tending->taken_in) <= SQLITE_LEFT_PAGES;
+}
+
+bool sqlite_wants_quiet(const struct sqlite_tending *tending)
+{
+    /* relaxed: a number that decides who waits, and orders nothing */
+    uint64_t until = atomic_load_explicit(&tending->quiet_until_ns, memory_order_relaxed);
+    return until != 0 && clock_monotonic_ns() < until;
+}
+
+void sqlite_stand_back(struct sqlite_tending *tending)
+{
+    uint32_t ticket = parking_prepare(&tending->quiet);
+    if (sqlite_wants_quiet(tending)) {
+        parking_wait(&tending->quiet, ticket, stand_back_ns);
+    } else {
+        parking_cancel(&tending->quiet, ticket);
+    }
+}
+
+/* A foreign reader does not stand back: then ours go on after a while, until there is as much more. */
+static void see_to_readers(struct sqlite_tending *tending, uint32_t pages, bool has_begun_anew)
+{
+    if (has_begun_anew) {
+        tending->quiet_at_pages = tending->quiet_pages;
+        /* relaxed, here and below: as in sqlite_wants_quiet */
+        if (atomic_exchange_explicit(&tending->quiet_until_ns, 0, memory_order_relaxed) != 0) {
+            parking_wake(&tending->quiet);
+        }
+    } else if (pages >= tending->quiet_at_pages) {
+        tending->quiet_at_pages = pages + tending->quiet_pages;
+        atomic_store_explicit(
+                &tending->quiet_until_ns, clock_monotonic_ns() + quiet_ns, memory_order_relaxed);
+        /* What a reader held back is tried again. */
+        atomic_store_explicit(&tending->tried,
+                atomic_load_explicit(&tending->taken_in, memory_order_relaxed),
+                memory_order_relaxed);
+        metrics_add(METRIC_ARCHIVE_QUIETS, 1);
+    }
 }
 
 int sqlite_note_commit(void *context, sqlite3 *db, const char *name, int pages)
@@ -68,9 +116,11 @@ int sqlite_note_commit(void *context, sqlite3 *db, const char *name, int pages)
     uint64_t before = atomic_load_explicit(&tending->journal, memory_order_relaxed);
     uint64_t generation = before >> SQLITE_GENERATION_SHIFT;
     /* A commit only adds, unless the journal has begun anew. */
-    generation += (uint32_t)pages <= (uint32_t)before;
+    bool has_begun_anew = (uint32_t)pages <= (uint32_t)before;
+    generation += has_begun_anew;
     atomic_store_explicit(&tending->journal,
             generation << SQLITE_GENERATION_SHIFT | (uint32_t)pages, memory_order_relaxed);
+    see_to_readers(tending, (uint32_t)pages, has_begun_anew);
     if (is_own_turn(tending, (uint32_t)pages)) {
         /* One that fails is tried again by the next commit; this commit is complete without it. */
         sqlite3_wal_checkpoint_v2(db, name, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);

@@ -6,8 +6,10 @@
  * into the index on the tender's connection, beside the writer, and files that are done with go.
  * Private to archive/.
  *
- * The journal begins anew when all of it is in the index at the moment when the writer begins. A
- * writer that never rests gets there by taking in itself the little that the tender has left.
+ * The journal begins anew when all of it is in the index at the moment when the writer begins, and
+ * nobody reads what it was before. A writer that never rests gets there by taking in itself the little
+ * that the tender has left. Readers that follow each other without a break would never let it: when the
+ * journal has grown to half as much again, they stand back for a moment.
  *
  * Thread: sqlite_note_commit and sqlite_doom_segment on the archive's, others on any.
  */
@@ -22,6 +24,7 @@
 #include "archive/sqlite_connection.h"
 #include "base/attributes.h"
 #include "base/status.h"
+#include "queues/parking.h"
 
 struct sqlite_archive;
 
@@ -33,10 +36,20 @@ struct sqlite_doomed {
 struct sqlite_tending {
     atomic_bool is_there; /* a tender is open */
 
+    /* Lengths of the journal; constant while threads run, smaller in tests. */
+    uint32_t journal_pages; /* from here on it is to begin anew */
+    uint32_t quiet_pages;   /* here readers stand back, and again when it is so much longer */
+
     /* Pages of the journal, with a number in the high half that changes when it begins anew. */
     _Atomic uint64_t journal;  /* written by the archive's thread */
     _Atomic uint64_t taken_in; /* by the tender: how many of them are in the index */
-    _Atomic uint64_t tried;    /* by the tender: how many there were when it tried last */
+    _Atomic uint64_t tried;    /* by the tender: how many there were when it tried last; by the
+                                  archive's thread: to have it try again */
+
+    /* By the archive's thread: readers stand back until then, monotonic; 0: they need not. */
+    _Atomic uint64_t quiet_until_ns;
+    struct parking quiet;    /* where they wait */
+    uint32_t quiet_at_pages; /* the archive's: the length at which they are asked to next */
 
     pthread_mutex_t mutex;        /* for doomed */
     struct sqlite_doomed *doomed; /* segments that the index knows no more but that have a file */
@@ -50,6 +63,10 @@ void sqlite_tending_fini(struct sqlite_tending *tending);
 
 /* SQLite's hook behind each commit, context is the archive: makes sure that the journal has an end. */
 int sqlite_note_commit(void *context, sqlite3 *db, const char *name, int pages);
+
+/* Whether readers are to stand back; and waits, 20 ms at most, while they are. */
+bool sqlite_wants_quiet(const struct sqlite_tending *tending);
+void sqlite_stand_back(struct sqlite_tending *tending);
 
 /* The journal, as far as it goes, is on disk when this returns. */
 MUST_USE enum status sqlite_sync_journal(struct sqlite_connection *connection);
@@ -70,6 +87,7 @@ enum {
     SQLITE_TENDED_PAGES = 1024,   /* so many are taken in at a time */
     SQLITE_JOURNAL_PAGES = 8192,  /* 32 MiB: the journal is to begin anew */
     SQLITE_LEFT_PAGES = 1024,     /* and the archive's thread takes in so many for that */
+    SQLITE_QUIET_PAGES = 12288,   /* 48 MiB: readers stand back */
     SQLITE_MOST_PAGES = 8 * 8192, /* then it takes in all of them, whatever it costs */
     SQLITE_GENERATION_SHIFT = 32
 };

@@ -5,7 +5,8 @@
 #include "base/memory.h"
 
 enum {
-    STEPS_BETWEEN_DEADLINE_CHECKS = 4096 /* of SQLite's virtual machine */
+    STEPS_BETWEEN_DEADLINE_CHECKS = 4096, /* of SQLite's virtual machine */
+    STAND_BACK_MAX = 2 /* times that one query begins again for the journal's sake */
 };
 
 /* Above every hash. */
@@ -62,9 +63,17 @@ void sqlite_archive_reader_close(struct archive_reader *base)
     memory_free(reader);
 }
 
-static int is_late(void *context)
+/* What may end a scan before it is through. */
+struct scan_watch {
+    const struct archive_selection *selection;
+    const struct sqlite_tending *tending; /* NULL: it does not stand back any more */
+};
+
+static int is_to_end(void *context)
 {
-    return selection_is_late(context);
+    const struct scan_watch *watch = context;
+    return selection_is_late(watch->selection) ||
+           (watch->tending != NULL && sqlite_wants_quiet(watch->tending));
 }
 
 static struct page_row row_of(sqlite3_stmt *statement)
@@ -248,16 +257,10 @@ static enum status select_rows(struct sqlite_connection *connection,
                                  : select_by_filter(connection, selection, builder);
 }
 
-enum status sqlite_archive_select(struct archive_reader *base, struct archive_selection *selection,
-        struct page_builder *builder)
+static enum status select_at_one_moment(struct sqlite_connection *connection,
+        struct archive_selection *selection, struct page_builder *builder, struct scan_watch *watch)
 {
-    struct sqlite_connection *connection = &reader_of(base)->connection;
-    if (selection_is_late(selection)) {
-        return STATUS_TIMED_OUT;
-    }
-    bool has_deadline = selection->query->deadline_ns != 0 || selection->query->abandoned != NULL;
-    sqlite3_progress_handler(connection->db, STEPS_BETWEEN_DEADLINE_CHECKS,
-            has_deadline ? is_late : NULL, selection);
+    sqlite3_progress_handler(connection->db, STEPS_BETWEEN_DEADLINE_CHECKS, is_to_end, watch);
     enum status status = sqlite_run_plain(connection, SQLITE_STATEMENT_BEGIN_READ);
     if (status == STATUS_OK) {
         status = select_rows(connection, selection, builder);
@@ -265,6 +268,28 @@ enum status sqlite_archive_select(struct archive_reader *base, struct archive_se
     sqlite3_progress_handler(connection->db, 0, NULL, NULL);
     sqlite_roll_back(connection);
     return status;
+}
+
+enum status sqlite_archive_select(struct archive_reader *base, struct archive_selection *selection,
+        struct page_builder *builder)
+{
+    struct sqlite_tending *tending = &archive_of(base)->tending;
+    for (unsigned round = 0;; round++) {
+        while (sqlite_wants_quiet(tending) && !selection_is_late(selection)) {
+            sqlite_stand_back(tending);
+        }
+        if (selection_is_late(selection)) {
+            return STATUS_TIMED_OUT;
+        }
+        struct scan_watch watch = {
+                .selection = selection, .tending = round < STAND_BACK_MAX ? tending : NULL};
+        enum status status =
+                select_at_one_moment(&reader_of(base)->connection, selection, builder, &watch);
+        if (status != STATUS_TIMED_OUT || selection_is_late(selection)) {
+            return status;
+        }
+        page_builder_clear(builder);
+    }
 }
 
 static enum status open_segment(struct sqlite_reader *reader, int64_t segment)

@@ -101,6 +101,11 @@ static enum status take_in_journal(struct sqlite_tender *tender)
     }
     atomic_store_explicit(
             &tending->taken_in, generation | (uint32_t)taken_in, memory_order_relaxed);
+    if (taken_in < pages && sqlite_wants_quiet(tending)) {
+        /* Readers are on their way out. */
+        tender->due_ns = clock_monotonic_ns() + busy_ns;
+        return STATUS_OK;
+    }
     /* What a reader holds back is not tried again before there is more. */
     atomic_store_explicit(&tending->tried, generation | (uint32_t)pages, memory_order_relaxed);
     return STATUS_OK;

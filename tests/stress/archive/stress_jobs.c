@@ -8,6 +8,7 @@
 
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -61,11 +62,12 @@ static void *post_all(void *argument)
         job->number = job->origin->posted++;
         job->base.origin = 1 + poster->index * ORIGINS + which;
         archive_jobs_post(shared->jobs, &job->base);
-        if (one_in(&seed, 64)) {
+        if (one_in(&seed, 512)) {
             sched_yield();
         }
         /* Now and then all takers get to sleep. */
-        while (one_in(&seed, 512) && archive_jobs_depth_estimate(shared->jobs) > 0) {
+        bool waits = one_in(&seed, 2048);
+        while (waits && archive_jobs_depth_estimate(shared->jobs) > 0) {
             sched_yield();
         }
     }
@@ -79,7 +81,7 @@ static void carry_out(struct shared *shared, struct job *job, uint64_t *seed)
     uint64_t before = atomic_fetch_add(&job->origin->taken, 1);
     /* Where several of an origin may be at work, one may pass another after it was taken. */
     CHECK(most > 1 || before == job->number);
-    if (one_in(seed, 16)) {
+    if (one_in(seed, 256)) {
         sched_yield();
     }
     atomic_fetch_sub(&job->origin->running, 1);
@@ -126,7 +128,7 @@ static void *take_all(void *argument)
 
 static void run(size_t takers)
 {
-    struct shared shared = {.takers = takers, .count = rounds(60000)};
+    struct shared shared = {.takers = takers, .count = rounds(20000)};
     struct thread posters[POSTERS];
     struct thread threads[TAKERS_MAX];
     assert_int_equal(archive_jobs_create(&shared.jobs, takers), STATUS_OK);
