@@ -12,7 +12,7 @@
 #include "node/network.h"
 #include "tests/support/cmocka.h"
 #include "tests/support/live_node.h"
-#include "tests/support/store_client.h"
+#include "tests/support/store_asker.h"
 
 /* A peer that asks without end and reads nothing costs the others nothing, and little memory. */
 
@@ -89,7 +89,7 @@ static void hoard_answers(struct live_node *greedy, struct hoard *hoard)
     hoard->opened = 0;
     sem_init(&hoard->asked, 0, 0);
     assert_int_equal(switch_run_on_connection(
-                             net_switch, store_client_connection(greedy), open_streams, hoard),
+                             net_switch, store_asker_connection(greedy), open_streams, hoard),
             STATUS_OK);
     while (sem_wait(&hoard->asked) != 0) {
     }
@@ -145,8 +145,8 @@ static void who_reads_nothing_is_limited_and_the_others_are_served(void **state)
     hoard_answers(&greedy, &pushes);
 
     for (size_t i = 0; i < ROUNDS; i++) {
-        struct store_client_page page;
-        store_client_ask(&modest, &everything, &page);
+        struct store_asker_page page;
+        store_asker_ask(&modest, &everything, &page);
         assert_int_equal(page.code, 200);
         assert_true(page.count >= STORED);
         free(page.hashes);

@@ -12,7 +12,7 @@
 #include "tests/support/cmocka.h"
 #include "tests/support/live_node.h"
 #include "tests/support/require.h"
-#include "tests/support/store_client.h"
+#include "tests/support/store_asker.h"
 
 /* Store queries of several peers on several query threads. */
 
@@ -88,7 +88,7 @@ static void start_client(struct live_node *client, struct live_node *service)
 {
     const char *settings[] = {"relay", "false", "staticnode", service->address, NULL};
     live_node_start(client, settings);
-    (void)store_client_connection(client);
+    (void)store_asker_connection(client);
 }
 
 /* One client's way through all pages of what it asks for. */
@@ -127,10 +127,10 @@ static void *walk_through(void *argument)
             .content_topic_count = walk->topic != CONTENT_TOPICS,
             .limit = PAGE,
             .is_backward = walk->is_backward};
-    struct store_client_page page = {.has_cursor = true};
+    struct store_asker_page page = {.has_cursor = true};
     uint8_t cursor[MESSAGE_HASH_BYTES];
     while (page.has_cursor) {
-        store_client_ask(walk->client, &query, &page);
+        store_asker_ask(walk->client, &query, &page);
         REQUIRE(page.code == 200);
         REQUIRE(page.count == (left < PAGE ? left : PAGE));
         left -= page.count;
@@ -232,14 +232,14 @@ static void end_hanging(struct hanging *hanging)
 struct asking {
     pthread_t thread;
     struct live_node *client;
-    struct store_client_page page;
+    struct store_asker_page page;
 };
 
 static void *ask_once(void *argument)
 {
     struct asking *asking = argument;
     struct archive_query query = {.limit = PAGE};
-    store_client_ask(asking->client, &query, &asking->page);
+    store_asker_ask(asking->client, &query, &asking->page);
     return NULL;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "tests/support/store_client.h"
+#include "tests/support/store_asker.h"
 
 #include <semaphore.h>
 #include <stdlib.h>
@@ -34,7 +34,7 @@ static void note_connection(void *context, struct connection *connection)
     sem_post(&visit->seen);
 }
 
-uint64_t store_client_connection(struct live_node *live)
+uint64_t store_asker_connection(struct live_node *live)
 {
     struct visit visit = {.connection = 0};
     live_node_wait_metric(live, METRIC_NET_CONNECTIONS_OUT, 1);
@@ -47,10 +47,10 @@ uint64_t store_client_connection(struct live_node *live)
 struct call {
     struct exchange_call exchange;
     sem_t over;
-    struct store_client_page *page;
+    struct store_asker_page *page;
 };
 
-static void keep(struct store_client_page *page, struct span hash)
+static void keep(struct store_asker_page *page, struct span hash)
 {
     REQUIRE(hash.length == MESSAGE_HASH_BYTES);
     page->hashes = realloc(page->hashes, (page->count + 1) * sizeof(*page->hashes));
@@ -61,7 +61,7 @@ static void keep(struct store_client_page *page, struct span hash)
 static void on_answered(void *context, enum status status, const char *protocol, struct span answer)
 {
     struct call *call = context;
-    struct store_client_page *page = call->page;
+    struct store_asker_page *page = call->page;
     struct store_answer_view view;
     struct store_entry entry;
     (void)protocol;
@@ -87,14 +87,14 @@ static void ask(void *context, struct connection *connection)
     }
 }
 
-void store_client_ask(
-        struct live_node *live, const struct archive_query *query, struct store_client_page *page)
+void store_asker_ask(
+        struct live_node *live, const struct archive_query *query, struct store_asker_page *page)
 {
     static const char *const protocols[] = {STORE_PROTOCOL_ID};
     struct store_request request = {.request_id = span_of_text("live"), .query = *query};
     uint8_t *bytes = NULL;
     size_t length = 0;
-    *page = (struct store_client_page){0};
+    *page = (struct store_asker_page){0};
     REQUIRE(store_request_write(&bytes, &length, &request) == STATUS_OK);
     struct call call = {.exchange = {.protocols = protocols,
                                 .protocol_count = 1,
@@ -106,7 +106,7 @@ void store_client_ask(
     call.exchange.context = &call;
     sem_init(&call.over, 0, 0);
     REQUIRE(switch_run_on_connection(network_switch(node_network(live->node)),
-                    store_client_connection(live), ask, &call) == STATUS_OK);
+                    store_asker_connection(live), ask, &call) == STATUS_OK);
     wait_for(&call.over);
     memory_free(bytes);
 }

@@ -6,7 +6,7 @@
 #include "archive/archive_query.h"
 #include "tests/support/live_node.h"
 
-struct store_client_page {
+struct store_asker_page {
     uint32_t code; /* 0: there was no answer */
     size_t count;
     uint8_t (*hashes)[MESSAGE_HASH_BYTES]; /* freed by the caller, with free */
@@ -15,8 +15,8 @@ struct store_client_page {
 };
 
 /* Its number among the node's. */
-uint64_t store_client_connection(struct live_node *live);
+uint64_t store_asker_connection(struct live_node *live);
 
 /* Waits for the answer, LIVE_NODE_WAIT_S at most. */
-void store_client_ask(
-        struct live_node *live, const struct archive_query *query, struct store_client_page *page);
+void store_asker_ask(
+        struct live_node *live, const struct archive_query *query, struct store_asker_page *page);
