@@ -42,7 +42,7 @@ struct network_options {
     const struct options *BORROWED options; /* read now, not kept */
     const struct intake *BORROWED intake;   /* complete before the io roles run */
     struct frame_budget *BORROWED budget;
-    struct archive_jobs *BORROWED query_jobs; /* NULL: there is no archive to ask */
+    struct archive_jobs *BORROWED query_jobs;       /* NULL: there is no archive to ask */
     const struct filter_link *BORROWED filter_link; /* complete before the io roles run */
     struct inbox *BORROWED sync_jobs;
     /* Whether the archive takes more than what is live. Thread: any. */

@@ -29,7 +29,7 @@ enum {
 
 struct sync_fill_options {
     struct archive_jobs *BORROWED query_jobs;
-    struct inbox *BORROWED sync_jobs;  /* the way back */
+    struct inbox *BORROWED sync_jobs; /* the way back */
     const struct topic_registry *BORROWED topics;
     int64_t range_ns;     /* what sessions are about */
     int64_t jitter_ns;    /* ids younger than that are in no session: they may be on their way */
