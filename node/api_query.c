@@ -147,8 +147,6 @@ static void end(
     call->status = status;
     if (call->is_over_limit) {
         fail(call, status, "event-hold-limit is used up");
-    } else if (status == STATUS_LIMIT_REACHED && is_bare) {
-        fail(call, status, "TOO_MANY_REQUESTS");
     } else if (status != STATUS_OK) {
         fail(call, status, is_bare ? status_text(status) : description);
     } else if (page->has_cursor) {
@@ -156,6 +154,14 @@ static void end(
         memcpy(call->cursor, page->cursor, MESSAGE_HASH_BYTES);
     }
     node_post_event_task(call->node->node, &call->task);
+}
+
+static void on_answered(void *context, const struct store_client_outcome *outcome)
+{
+    /* That it could not be asked has a status, which says more than the code. */
+    bool is_asked =
+            outcome->status != STATUS_UNREACHABLE && outcome->status != STATUS_NO_COMMON_PROTOCOL;
+    end(context, outcome->status, outcome->page, is_asked ? outcome->description : "");
 }
 
 static void run(struct archive_job *job, struct archive_reader *reader)
@@ -191,7 +197,7 @@ static enum status ask_peer(
             .peer = &address,
             .timeout_ms = service->timeout_ms,
             .row = take_row,
-            .answered = end,
+            .answered = on_answered,
             .context = call};
     return store_client_ask(network_store_client(node->node->network), &ask);
 }

@@ -37,77 +37,122 @@ struct asking {
     size_t length;
 };
 
-static void end(struct asking *asking, enum status status, const struct archive_page *page,
-        const char *description)
+static void end(struct asking *asking, const struct store_client_outcome *outcome)
 {
     struct store_client *client = asking->client;
-    asking->answered(asking->context, status, page, description);
+    asking->answered(asking->context, outcome);
     memory_free(asking->request);
     memory_free(asking);
     /* release: whoever sees nothing pending may free what answered used */
     atomic_fetch_sub_explicit(&client->pending, 1, memory_order_release);
 }
 
-static void end_failed(struct asking *asking, enum status status, bool is_dial)
+/* As the reference names what its client meets with; the name stands before the words. */
+static void end_with_code(
+        struct asking *asking, enum status status, uint32_t code, struct span words)
 {
-    bool is_plain = status == STATUS_TIMED_OUT || status == STATUS_NO_COMMON_PROTOCOL;
-    end(asking, is_plain || !is_dial ? status : STATUS_UNREACHABLE, NULL, status_text(status));
+    static const struct {
+        uint32_t code;
+        const char *name;
+    } names[] = {{STORE_CLIENT_BAD_RESPONSE, "BAD_RESPONSE"}, {SERVICE_BAD_REQUEST, "BAD_REQUEST"},
+            {SERVICE_TOO_MANY_REQUESTS, "TOO_MANY_REQUESTS"},
+            {SERVICE_UNAVAILABLE, "SERVICE_UNAVAILABLE"},
+            {STORE_CLIENT_UNREACHABLE, "PEER_DIAL_FAILURE"}};
+    char text[DESCRIPTION_SIZE];
+    const char *name = NULL;
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        name = names[i].code == code ? names[i].name : name;
+    }
+    size_t shown = words.length < DESCRIPTION_SHOWN ? words.length : DESCRIPTION_SHOWN;
+    snprintf(text, sizeof(text), "%s%s%.*s", name != NULL ? name : "UNKNOWN", shown > 0 ? ": " : "",
+            (int)shown, shown > 0 ? (const char *)words.bytes : "");
+    end(asking, &(struct store_client_outcome){
+                        .status = status, .code = name != NULL ? code : 0, .description = text});
 }
 
-/* The rows in turn; what fails ends them. */
-static enum status pass_rows(const struct asking *asking, struct store_answer_view *view)
+/* No code: the peer has no part in it. */
+static void end_here(struct asking *asking, enum status status)
+{
+    end(asking,
+            &(struct store_client_outcome){.status = status, .description = status_text(status)});
+}
+
+static void end_unreached(struct asking *asking, enum status status)
+{
+    char id[PEER_ID_TEXT_SIZE] = "";
+    struct peer_id peer;
+    if (status == STATUS_TIMED_OUT || status == STATUS_NO_MEMORY) {
+        end_here(asking, status);
+        return;
+    }
+    if (multiaddr_peer(&peer, &asking->dial.address)) {
+        peer_id_print(id, &peer);
+    }
+    end_with_code(asking,
+            status == STATUS_NO_COMMON_PROTOCOL ? STATUS_NO_COMMON_PROTOCOL : STATUS_UNREACHABLE,
+            STORE_CLIENT_UNREACHABLE, span_of_text(id));
+}
+
+static void end_unanswered(struct asking *asking, enum status status)
+{
+    if (status == STATUS_TIMED_OUT || status == STATUS_NO_MEMORY ||
+            status == STATUS_NO_COMMON_PROTOCOL) {
+        end_unreached(asking, status);
+    } else {
+        end_with_code(asking, status, STORE_CLIENT_BAD_RESPONSE, span_of_text(status_text(status)));
+    }
+}
+
+/* The rows in turn; what fails ends them. *is_ours: it was the sink. */
+static enum status pass_rows(
+        const struct asking *asking, struct store_answer_view *view, bool *is_ours)
 {
     struct store_entry entry;
     enum status status = STATUS_OK;
+    *is_ours = false;
     while (status == STATUS_OK && store_answer_next(view, &entry, &status)) {
         struct archive_row row = {
                 .hash = entry.hash, .pubsub_topic = entry.pubsub_topic, .message = entry.message};
         status = asking->row(asking->context, &row);
+        *is_ours = status != STATUS_OK && status != STATUS_BAD_FIELD;
     }
     return status;
 }
 
-static void end_refused(struct asking *asking, const struct store_answer_view *view)
+static void end_with_page(struct asking *asking, struct store_answer_view *view)
 {
-    char text[DESCRIPTION_SIZE];
-    if (view->code == SERVICE_TOO_MANY_REQUESTS) {
-        end(asking, STATUS_LIMIT_REACHED, NULL, "");
-        return;
+    bool is_ours;
+    struct archive_page page = {.has_cursor = view->cursor.length == MESSAGE_HASH_BYTES};
+    if (page.has_cursor) {
+        memcpy(page.cursor, view->cursor.bytes, MESSAGE_HASH_BYTES);
     }
-    size_t shown = view->description.length < DESCRIPTION_SHOWN ? view->description.length
-                                                                : DESCRIPTION_SHOWN;
-    snprintf(text, sizeof(text), "%s: %.*s",
-            view->code == SERVICE_BAD_REQUEST ? "BAD_REQUEST" : "SERVICE_UNAVAILABLE", (int)shown,
-            (const char *)view->description.bytes);
-    end(asking, STATUS_CLOSED, NULL, text);
+    enum status status = pass_rows(asking, view, &is_ours);
+    if (status == STATUS_OK) {
+        end(asking, &(struct store_client_outcome){
+                            .status = STATUS_OK, .description = "", .page = &page});
+    } else if (is_ours) {
+        end_here(asking, status);
+    } else {
+        end_unanswered(asking, status);
+    }
 }
 
 static void on_answered(void *context, enum status status, const char *protocol, struct span bytes)
 {
     struct asking *asking = context;
     struct store_answer_view view;
-    struct archive_page page = {0};
     (void)protocol;
     if (status == STATUS_OK) {
         status = store_answer_read(&view, bytes);
     }
     if (status != STATUS_OK) {
-        end_failed(asking, status, false);
-        return;
-    }
-    if (view.code != SERVICE_OK) {
-        end_refused(asking, &view);
-        return;
-    }
-    if (view.cursor.length == MESSAGE_HASH_BYTES) {
-        page.has_cursor = true;
-        memcpy(page.cursor, view.cursor.bytes, MESSAGE_HASH_BYTES);
-    }
-    status = pass_rows(asking, &view);
-    if (status == STATUS_OK) {
-        end(asking, STATUS_OK, &page, "");
+        end_unanswered(asking, status);
+    } else if (view.code != SERVICE_OK) {
+        end_with_code(asking,
+                view.code == SERVICE_TOO_MANY_REQUESTS ? STATUS_LIMIT_REACHED : STATUS_CLOSED,
+                view.code, view.description);
     } else {
-        end_failed(asking, status, false);
+        end_with_page(asking, &view);
     }
 }
 
@@ -132,7 +177,7 @@ static void ask(void *context, struct connection *connection)
             .context = asking};
     enum status status = connection == NULL ? STATUS_CLOSED : exchange_call(connection, &call);
     if (status != STATUS_OK) {
-        end_failed(asking, status, true);
+        end_unreached(asking, status);
     }
 }
 
@@ -143,7 +188,7 @@ static void on_dialled(void *context, enum status status, uint64_t connection)
         status = switch_run_on_connection(asking->client->net_switch, connection, ask, asking);
     }
     if (status != STATUS_OK) {
-        end_failed(asking, status, true);
+        end_unreached(asking, status);
     }
 }
 
@@ -153,13 +198,21 @@ static void start(struct io_task *task)
     struct asking *asking = (struct asking *)((char *)task - offsetof(struct asking, task));
     enum status status = switch_dial(asking->client->net_switch, &asking->dial);
     if (status != STATUS_OK) {
-        end_failed(asking, status, true);
+        end_unreached(asking, status);
     }
+}
+
+void store_client_make_id(char id[STORE_CLIENT_ID_SIZE])
+{
+    static _Atomic uint64_t made;
+    /* relaxed: each gets another number, in whatever order */
+    uint64_t number = atomic_fetch_add_explicit(&made, 1, memory_order_relaxed);
+    snprintf(id, STORE_CLIENT_ID_SIZE, "sluice-%" PRIu64, number);
 }
 
 static struct asking *make_asking(struct store_client *client, const struct store_client_ask *ask)
 {
-    char id[32];
+    char id[STORE_CLIENT_ID_SIZE];
     struct asking *asking = memory_allocate_zeroed(sizeof(*asking));
     if (asking == NULL) {
         return NULL;
@@ -173,8 +226,10 @@ static struct asking *make_asking(struct store_client *client, const struct stor
     asking->dial = (struct switch_dial){
             .address = *ask->peer, .timeout_ms = timeout_ms, .done = on_dialled, .context = asking};
     asking->task.run = start;
-    snprintf(id, sizeof(id), "sluice-%" PRIx64, asking->deadline_ns);
-    struct store_request request = {.request_id = span_of_text(id), .query = *ask->query};
+    store_client_make_id(id);
+    struct store_request request = {
+            .request_id = span_of_text(ask->request_id != NULL ? ask->request_id : id),
+            .query = *ask->query};
     if (store_request_write(&asking->request, &asking->length, &request) != STATUS_OK) {
         memory_free(asking);
         return NULL;
