@@ -135,7 +135,8 @@ static enum status make_filter(struct network *network, const struct network_set
             .requests_max = settings->filter_requests_max,
             .rate = settings->rates.of[RATE_FILTER],
             .cluster_id = (uint16_t)settings->cluster_id,
-            .network_shards = settings->network_shards};
+            .network_shards = settings->network_shards,
+            .client = subscribe_client_filter(network->subscribe_client)};
     return settings->has_filter ? filter_create(&network->filter, &filter_options) : STATUS_OK;
 }
 
@@ -318,9 +319,6 @@ enum status network_make_protocols(struct network *network, const struct network
         status = make_relay(network, settings, options, error);
     }
     if (status == STATUS_OK) {
-        status = make_filter(network, settings, options);
-    }
-    if (status == STATUS_OK) {
         status = make_lightpush(network, settings, options);
     }
     if (status == STATUS_OK) {
@@ -328,6 +326,9 @@ enum status network_make_protocols(struct network *network, const struct network
     }
     if (status == STATUS_OK) {
         status = make_subscribe_client(network, settings);
+    }
+    if (status == STATUS_OK) {
+        status = make_filter(network, settings, options);
     }
     if (status == STATUS_OK) {
         status = store_client_create(&network->store_client, network->net_switch);

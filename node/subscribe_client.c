@@ -409,6 +409,11 @@ void subscribe_client_set_receiver(
     atomic_store_explicit(&client->received, received, memory_order_release); /* RECEIVER */
 }
 
+const struct filter_client *subscribe_client_filter(const struct subscribe_client *client)
+{
+    return client->filter;
+}
+
 enum status subscribe_client_create(
         struct subscribe_client **out, const struct subscribe_client_options *options)
 {

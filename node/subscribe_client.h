@@ -13,6 +13,7 @@
 
 #include "base/attributes.h"
 #include "base/status.h"
+#include "net/protocols/filter_client.h"
 #include "net/protocols/identify.h"
 #include "net/switch/switch.h"
 #include "node/filter.h"
@@ -30,6 +31,9 @@ struct subscribe_client_options {
 MUST_USE enum status subscribe_client_create(
         struct subscribe_client **out, const struct subscribe_client_options *options);
 void subscribe_client_destroy(struct subscribe_client **client);
+
+/* Takes what is pushed; good as long as client. */
+const struct filter_client *BORROWED subscribe_client_filter(const struct subscribe_client *client);
 
 /* As node_filter_set_receiver. */
 void subscribe_client_set_receiver(

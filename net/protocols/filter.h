@@ -48,6 +48,8 @@ struct filter_subscriber;
 struct relay_budget;
 
 /* What is 0 has no default: all but rate and network_shards are to be set. */
+struct filter_client;
+
 struct filter_options {
     struct net_switch *BORROWED net_switch;
     struct io_loop *const *loops; /* the switch's; the array is not kept */
@@ -65,6 +67,8 @@ struct filter_options {
     struct rate_limit rate; /* of one peer */
     uint16_t cluster_id;
     uint16_t network_shards; /* for autosharding; 0: a request names its topic */
+    const struct filter_client *BORROWED
+            client; /* takes pushes that come on our push streams; NULL: no */
 };
 
 MUST_USE enum status filter_create(struct filter **out, const struct filter_options *options);

@@ -21,41 +21,51 @@ struct filter_client {
     struct filter_client_options options;
 };
 
-/* One push stream. */
-struct inbound {
+/* What is read of one push stream. */
+struct filter_inbound {
     const struct filter_client *client;
     struct relay_reader reader;
 };
 
-static enum status on_opened(struct stream *stream)
+/* STATUS_UNSUPPORTED: nothing is wanted of that peer. */
+static enum status make_inbound(struct filter_inbound **out, const struct filter_client *client,
+        const struct stream *stream)
 {
-    const struct filter_client *client = stream_context(stream);
     const struct filter_client_options *options = &client->options;
-    stream_set_context(stream, NULL);
     if (options->accepts != NULL &&
             !options->accepts(options->context, stream_connection(stream))) {
-        metrics_add(METRIC_FILTER_UNASKED, 1);
         return STATUS_UNSUPPORTED;
     }
-    struct inbound *inbound = memory_allocate_zeroed(sizeof(*inbound));
+    struct filter_inbound *inbound = memory_allocate_zeroed(sizeof(*inbound));
     if (inbound == NULL) {
         return STATUS_NO_MEMORY;
     }
     inbound->client = client;
     relay_reader_init(
             &inbound->reader, NULL, NULL, options->message_bytes_max + FILTER_CLIENT_OVERHEAD);
-    stream_set_context(stream, inbound);
+    *out = inbound;
     return STATUS_OK;
+}
+
+static enum status on_opened(struct stream *stream)
+{
+    const struct filter_client *client = stream_context(stream);
+    struct filter_inbound *inbound = NULL;
+    enum status status = make_inbound(&inbound, client, stream);
+    metrics_add(METRIC_FILTER_UNASKED, status == STATUS_UNSUPPORTED);
+    stream_set_context(stream, inbound);
+    return status;
 }
 
 static size_t on_reserve(struct stream *stream, size_t wanted, uint8_t **to)
 {
-    struct inbound *inbound = stream_context(stream);
+    struct filter_inbound *inbound = stream_context(stream);
     return inbound == NULL ? 0 : relay_reader_reserve(&inbound->reader, wanted, to);
 }
 
 /* False: malformed. */
-static bool take_push(struct stream *stream, const struct inbound *inbound, struct span bytes)
+static bool take_push(
+        struct stream *stream, const struct filter_inbound *inbound, struct span bytes)
 {
     const struct filter_client_options *options = &inbound->client->options;
     struct filter_push_view push;
@@ -80,11 +90,13 @@ static void refuse(struct stream *stream, enum status status)
     stream_reset(stream, status);
 }
 
-static void on_commit(struct stream *stream, size_t n)
+bool filter_client_commit(struct filter_inbound *inbound, struct stream *stream, size_t n)
 {
-    struct inbound *inbound = stream_context(stream);
     struct frame *frame = NULL;
     stream_consumed(stream, n);
+    if (inbound == NULL) {
+        return true;
+    }
     enum status status = relay_reader_commit(&inbound->reader, n, &frame);
     if (status == STATUS_OK && frame != NULL) {
         bool is_good = take_push(stream, inbound, span_of(frame_bytes(frame), frame_length(frame)));
@@ -93,9 +105,35 @@ static void on_commit(struct stream *stream, size_t n)
     }
     if (status != STATUS_OK) {
         refuse(stream, status);
-        return;
     }
-    stream_set_timeout(stream, relay_reader_is_inside(&inbound->reader) ? FRAME_TIMEOUT_MS : 0);
+    return status == STATUS_OK;
+}
+
+static void on_commit(struct stream *stream, size_t n)
+{
+    struct filter_inbound *inbound = stream_context(stream);
+    if (filter_client_commit(inbound, stream, n)) {
+        stream_set_timeout(stream, relay_reader_is_inside(&inbound->reader) ? FRAME_TIMEOUT_MS : 0);
+    }
+}
+
+size_t filter_client_reserve(const struct filter_client *client, struct filter_inbound **inbound,
+        struct stream *stream, size_t wanted, uint8_t **to)
+{
+    if (*inbound == NULL &&
+            (client == NULL || make_inbound(inbound, client, stream) != STATUS_OK)) {
+        return stream_reserve_waste(stream, wanted, to);
+    }
+    return relay_reader_reserve(&(*inbound)->reader, wanted, to);
+}
+
+void filter_client_drop(struct filter_inbound **inbound)
+{
+    if (*inbound != NULL) {
+        relay_reader_reset(&(*inbound)->reader);
+        memory_free(*inbound);
+        *inbound = NULL;
+    }
 }
 
 static void on_remote_closed(struct stream *stream)
@@ -106,11 +144,8 @@ static void on_remote_closed(struct stream *stream)
 static void on_closed(struct stream *stream, enum status reason)
 {
     (void)reason;
-    struct inbound *inbound = stream_context(stream);
-    if (inbound != NULL) {
-        relay_reader_reset(&inbound->reader);
-        memory_free(inbound);
-    }
+    struct filter_inbound *inbound = stream_context(stream);
+    filter_client_drop(&inbound);
 }
 
 static const struct stream_events events = {

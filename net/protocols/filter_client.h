@@ -48,6 +48,19 @@ MUST_USE enum status filter_client_create(
         struct filter_client **out, const struct filter_client_options *options);
 void filter_client_destroy(struct filter_client **client);
 
+/*
+ * Pushes that come on a push stream which this node opened, as the service: the reference writes into
+ * whichever push stream it finds. For the reserve and commit of that stream; *inbound is NULL at first,
+ * and is dropped with the stream. What comes from a peer that nothing is wanted of is thrown away.
+ */
+struct filter_inbound;
+
+size_t filter_client_reserve(const struct filter_client *client, struct filter_inbound **inbound,
+        struct stream *stream, size_t wanted, uint8_t **to);
+/* False: it was malformed, and the stream is reset. */
+bool filter_client_commit(struct filter_inbound *inbound, struct stream *stream, size_t n);
+void filter_client_drop(struct filter_inbound **inbound);
+
 /* code and description are the service's, or one of FILTER_CODE_ and why. Valid in the call. */
 typedef void filter_client_answered(void *context, uint32_t code, struct span description);
 

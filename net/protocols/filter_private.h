@@ -116,7 +116,8 @@ struct filter_peer {
     uint64_t drain;        /* the last one with messages for it, and how much that was so far */
     size_t drained_bytes;
 
-    struct stream *stream; /* NULL: none is open or being opened */
+    struct stream *stream;          /* NULL: none is open or being opened */
+    struct filter_inbound *inbound; /* what the peer pushes to us on it; NULL: nothing so far */
     bool is_agreed;
     bool is_ending;               /* nothing more is written to it */
     uint64_t written;             /* bytes, of this stream */

@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/metrics.h"
+#include "net/protocols/filter_client.h"
 
 static uint64_t now_ms(void)
 {
@@ -234,6 +235,7 @@ static void on_closed(struct stream *stream, enum status reason)
         judge_end(peer);
     }
     forget_unsure(peer);
+    filter_client_drop(&peer->inbound);
     peer->written_before += peer->written;
     peer->stream = NULL;
     peer->is_agreed = false;
@@ -251,8 +253,25 @@ static void on_closed(struct stream *stream, enum status reason)
     }
 }
 
+static size_t on_reserve(struct stream *stream, size_t wanted, uint8_t **to)
+{
+    struct filter_peer *peer = stream_context(stream);
+    return peer == NULL ? stream_reserve_waste(stream, wanted, to)
+                        : filter_client_reserve(peer->shard->filter->options.client, &peer->inbound,
+                                  stream, wanted, to);
+}
+
+static void on_commit(struct stream *stream, size_t n)
+{
+    struct filter_peer *peer = stream_context(stream);
+    bool is_good = filter_client_commit(peer == NULL ? NULL : peer->inbound, stream, n);
+    (void)is_good; /* else it is closed, as by the peer */
+}
+
 static const struct stream_events events = {
         .opened = on_opened,
+        .reserve = on_reserve,
+        .commit = on_commit,
         .writable = on_writable,
         .remote_closed = on_remote_closed,
         .closed = on_closed,
@@ -261,6 +280,7 @@ static const struct stream_events events = {
 void filter_stream_end(struct filter_peer *peer)
 {
     forget_unsure(peer);
+    filter_client_drop(&peer->inbound);
     if (peer->stream != NULL) {
         struct stream *stream = peer->stream;
         stream_set_context(stream, NULL);

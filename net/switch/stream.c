@@ -44,6 +44,12 @@ void stream_cut(struct stream *stream, enum status reason)
     }
 }
 
+size_t stream_reserve_waste(struct stream *stream, size_t wanted, uint8_t **to)
+{
+    *to = stream->connection->shard->scratch;
+    return wanted < SCRATCH_BYTES ? wanted : SCRATCH_BYTES;
+}
+
 static size_t on_reserve(void *context, size_t wanted, uint8_t **to)
 {
     struct stream *stream = context;
@@ -54,8 +60,7 @@ static size_t on_reserve(void *context, size_t wanted, uint8_t **to)
         return stream_negotiation_reserve(stream, wanted, to);
     }
     if (stream->events->reserve == NULL) {
-        *to = stream->connection->shard->scratch;
-        return wanted < SCRATCH_BYTES ? wanted : SCRATCH_BYTES;
+        return stream_reserve_waste(stream, wanted, to);
     }
     return stream->events->reserve(stream, wanted, to);
 }

@@ -48,6 +48,12 @@ struct stream_events {
     void (*closed)(struct stream *stream, enum status reason);
 };
 
+/*
+ * For `reserve`: where bytes go that nobody wants now. `commit` then only calls stream_consumed for
+ * them.
+ */
+size_t stream_reserve_waste(struct stream *stream, size_t wanted, uint8_t **to);
+
 struct connection *BORROWED stream_connection(const struct stream *stream);
 struct stream_address stream_address(const struct stream *stream);
 

@@ -77,7 +77,15 @@ static void init_filter(struct filter_fixture *fixture, const struct fixture_cho
             .rate = choice->rate,
             .cluster_id = 16,
             .network_shards = choice->network_shards};
+    struct filter_client_options returns = {.net_switch = fixture->server.net_switch,
+            .message_bytes_max = 1024 * 1024,
+            .received = on_received,
+            .context = &fixture->returned};
     fixture->outbound.bytes_max = 1024 * 1024;
+    if (choice->takes_returns) {
+        assert_int_equal(filter_client_create(&fixture->returns, &returns), STATUS_OK);
+        options.client = fixture->returns;
+    }
     assert_int_equal(filter_create(&fixture->filter, &options), STATUS_OK);
     fixture->port = filter_port(fixture->filter);
 }
@@ -168,6 +176,7 @@ void fixture_fini(struct filter_fixture *fixture)
     for (size_t i = 0; i < FIXTURE_CLIENTS; i++) {
         filter_client_destroy(&fixture->clients[i].filter);
     }
+    filter_client_destroy(&fixture->returns);
     inbox_destroy(&fixture->filter_link.threads[0]);
     topic_registry_destroy(&fixture->topics);
 }

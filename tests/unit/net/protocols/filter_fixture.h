@@ -49,6 +49,8 @@ struct filter_fixture {
     struct relay_budget outbound;
     struct filter *filter;
     struct filter_port port;
+    struct filter_client *returns; /* what comes back on the service's push streams; it goes to: */
+    struct fixture_client returned;
     bool is_stalled; /* the filter thread does nothing */
 };
 
@@ -58,6 +60,7 @@ struct fixture_choice {
     struct rate_limit rate;
     uint64_t expiry_ns;
     bool has_own_pushes; /* the clients get no filter_client */
+    bool takes_returns;  /* the service is a client too, of whoever is subscribed */
 };
 
 void fixture_init(struct filter_fixture *fixture, const struct fixture_choice *choice);

@@ -448,6 +448,87 @@ static void who_is_idle_is_not_dropped(void **state)
     fixture_fini(&fixture);
 }
 
+/* As the reference does when it serves whoever serves it. */
+
+struct echoing {
+    uint8_t bytes[64 * 1024];
+};
+
+static struct echoing echoing;
+
+static size_t echo_reserve(struct stream *stream, size_t wanted, uint8_t **to)
+{
+    (void)stream;
+    *to = echoing.bytes;
+    return wanted < sizeof(echoing.bytes) ? wanted : sizeof(echoing.bytes);
+}
+
+static void echo_commit(struct stream *stream, size_t n)
+{
+    stream_consumed(stream, n);
+    assert_int_equal(stream_write_copy(stream, span_of(echoing.bytes, n / 2)), STATUS_OK);
+    assert_int_equal(
+            stream_write_copy(stream, span_of(echoing.bytes + n / 2, n - n / 2)), STATUS_OK);
+}
+
+static void echo_closed(struct stream *stream, enum status reason)
+{
+    (void)stream;
+    (void)reason;
+}
+
+static const struct stream_events echo_events = {
+        .reserve = echo_reserve, .commit = echo_commit, .closed = echo_closed};
+
+static void init_echoing(struct filter_fixture *fixture, bool takes_returns)
+{
+    struct fixture_choice choice = {.has_own_pushes = true, .takes_returns = takes_returns};
+    struct protocol protocol = {.id = FILTER_PUSH_PROTOCOL_ID, .events = &echo_events};
+    fixture_init(fixture, &choice);
+    assert_int_equal(
+            switch_add_protocol(fixture->clients[0].node.net_switch, &protocol), STATUS_OK);
+    fixture_connect(fixture, 0);
+    subscribe(fixture, 0);
+}
+
+static void publish_in_turn(struct filter_fixture *fixture)
+{
+    for (uint64_t i = 0; i < 100; i++) {
+        fixture_publish(fixture, FIXTURE_CONTENT, i, 20 + 10 * i);
+        fixture_turn(fixture, 2);
+    }
+}
+
+static bool has_returned(void *context)
+{
+    const struct filter_fixture *fixture = context;
+    return fixture->returned.received == 100;
+}
+
+static void what_the_subscriber_pushes_on_the_push_stream_of_ours_is_taken(void **state)
+{
+    (void)state;
+    struct filter_fixture fixture;
+    init_echoing(&fixture, true);
+    publish_in_turn(&fixture);
+    fixture_run(&fixture, has_returned, &fixture);
+    fixture_fini(&fixture);
+}
+
+static void what_nobody_wants_of_the_subscriber_is_thrown_away(void **state)
+{
+    (void)state;
+    struct filter_fixture fixture;
+    init_echoing(&fixture, false);
+    uint64_t streams = count_of(METRIC_FILTER_STREAMS);
+    publish_in_turn(&fixture);
+    fixture_run(&fixture, is_all_out, &fixture);
+    fixture_turn(&fixture, 200);
+    assert_int_equal(state_of(&fixture).sent, 100);
+    assert_true(count_of(METRIC_FILTER_STREAMS) - streams <= 1);
+    fixture_fini(&fixture);
+}
+
 static int enter_rcu(void **state)
 {
     (void)state;
@@ -478,6 +559,8 @@ int main(void)
             cmocka_unit_test(who_reads_nothing_costs_its_queue_and_is_dropped_in_time),
             cmocka_unit_test(who_has_no_push_protocol_is_dropped_in_time),
             cmocka_unit_test(who_is_idle_is_not_dropped),
+            cmocka_unit_test(what_the_subscriber_pushes_on_the_push_stream_of_ours_is_taken),
+            cmocka_unit_test(what_nobody_wants_of_the_subscriber_is_thrown_away),
     };
     return cmocka_run_group_tests(tests, enter_rcu, leave_rcu);
 }

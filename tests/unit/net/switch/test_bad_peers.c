@@ -128,7 +128,7 @@ static void peers_that_stop_anywhere_are_closed_by_the_deadline(void **state)
         test_node_init(&stopped[i], NULL, NULL);
         nodes[2 + i] = &stopped[i];
         test_node_dial(&stopped[i], &server.address);
-        test_nodes_turn(both, 2, i + 1);
+        test_nodes_turn(both, 2, i + 2); /* the first has dialled by then */
     }
     test_nodes_connect(&honest, &server);
     test_nodes_run(nodes, 1, has_no_upgrades, &server);
