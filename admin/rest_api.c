@@ -126,7 +126,7 @@ enum status rest_take_cached(struct rest_cache *cache, const struct http_request
         return rest_cache_fetch(cache, kind, name, out);
     }
     *out = NULL;
-    return rest_cache_is_readable(cache, kind, name) ? STATUS_OK : STATUS_NOT_FOUND;
+    return rest_cache_is_subscribed(cache, kind, name) ? STATUS_OK : STATUS_NOT_FOUND;
 }
 
 void rest_respond_json(struct http_request *request, unsigned status, struct rest_text *text)

@@ -21,7 +21,6 @@ struct rest_cache {
     pthread_mutex_t mutex;
     atomic_size_t topic_count; /* of both kinds: without any, nothing is locked */
     struct topic_list topics[2];
-    struct topic_list seen[2]; /* topics of messages that were kept for a topic of the other kind */
     struct rest_cached *oldest;
     struct rest_cached **end; /* where the next one is linked */
     size_t count;
@@ -93,25 +92,11 @@ void rest_cache_destroy(struct rest_cache **cache_pointer)
         return;
     }
     rest_cache_clear(cache);
-    for (size_t kind = 0; kind < 2; kind++) {
-        free(cache->topics[kind].topics);
-        free(cache->seen[kind].topics);
-    }
+    free(cache->topics[0].topics);
+    free(cache->topics[1].topics);
     pthread_mutex_destroy(&cache->mutex);
     free(cache);
     *cache_pointer = NULL;
-}
-
-static void remove_topic(struct topic_list *list, struct span topic)
-{
-    bool is_there;
-    size_t place = find_place(list, topic, &is_there);
-    if (is_there) {
-        free((void *)(uintptr_t)list->topics[place].bytes);
-        list->count--;
-        memmove(list->topics + place, list->topics + place + 1,
-                (list->count - place) * sizeof(*list->topics));
-    }
 }
 
 static void count_topics(struct rest_cache *cache)
@@ -206,30 +191,19 @@ static void move_out(
     *batch_end = &cached->next;
 }
 
-/* Moves out what is of the topic, whatever topic it was kept for. */
+/* Moves out what is wanted as of the topic; with only_unwanted, what no topic of the other kind wants. */
 static void move_topic(struct rest_cache *cache, enum rest_topic_kind kind, struct span topic,
-        struct rest_cached ***batch_end)
-{
-    struct rest_cached **place = &cache->oldest;
-    while (*place != NULL) {
-        if (span_equal(topic_of(*place, kind), topic)) {
-            move_out(cache, place, batch_end);
-        } else {
-            place = &(*place)->next;
-        }
-    }
-}
-
-/* Moves out what only this topic, which is subscribed no more, wanted. */
-static void move_unwanted(struct rest_cache *cache, enum rest_topic_kind kind, struct span topic,
-        struct rest_cached ***batch_end)
+        bool only_unwanted, struct rest_cached ***batch_end)
 {
     struct rest_cached **place = &cache->oldest;
     while (*place != NULL) {
         struct rest_cached *cached = *place;
         bool is_of_topic = cached->is_wanted[kind] && span_equal(topic_of(cached, kind), topic);
-        cached->is_wanted[kind] = cached->is_wanted[kind] && !is_of_topic;
-        if (is_of_topic && !cached->is_wanted[1 - kind]) {
+        if (is_of_topic && only_unwanted) {
+            cached->is_wanted[kind] = false;
+            is_of_topic = !cached->is_wanted[1 - kind];
+        }
+        if (is_of_topic) {
             move_out(cache, place, batch_end);
         } else {
             place = &cached->next;
@@ -253,12 +227,17 @@ void rest_cache_unsubscribe(struct rest_cache *cache, enum rest_topic_kind kind,
 {
     struct rest_cached *batch = NULL;
     struct rest_cached **batch_end = &batch;
+    struct topic_list *list = &cache->topics[kind];
+    bool is_there;
     pthread_mutex_lock(&cache->mutex);
-    if (has_topic(&cache->topics[kind], topic)) {
-        move_unwanted(cache, kind, topic, &batch_end);
-        remove_topic(&cache->topics[kind], topic);
+    size_t place = find_place(list, topic, &is_there);
+    if (is_there) {
+        move_topic(cache, kind, topic, true, &batch_end);
+        free((void *)(uintptr_t)list->topics[place].bytes);
+        list->count--;
+        memmove(list->topics + place, list->topics + place + 1,
+                (list->count - place) * sizeof(*list->topics));
     }
-    remove_topic(&cache->seen[kind], topic);
     count_topics(cache);
     pthread_mutex_unlock(&cache->mutex);
     rest_cached_destroy(&batch);
@@ -271,27 +250,11 @@ void rest_cache_clear(struct rest_cache *cache)
     cache->oldest = NULL;
     cache->end = &cache->oldest;
     cache->count = cache->bytes = 0;
-    for (size_t kind = 0; kind < 2; kind++) {
-        free_topics(&cache->topics[kind]);
-        free_topics(&cache->seen[kind]);
-    }
+    free_topics(&cache->topics[0]);
+    free_topics(&cache->topics[1]);
     count_topics(cache);
     pthread_mutex_unlock(&cache->mutex);
     rest_cached_destroy(&batch);
-}
-
-static bool is_readable(
-        const struct rest_cache *cache, enum rest_topic_kind kind, struct span topic)
-{
-    return has_topic(&cache->topics[kind], topic) || has_topic(&cache->seen[kind], topic);
-}
-
-bool rest_cache_is_readable(struct rest_cache *cache, enum rest_topic_kind kind, struct span topic)
-{
-    pthread_mutex_lock(&cache->mutex);
-    bool is = is_readable(cache, kind, topic);
-    pthread_mutex_unlock(&cache->mutex);
-    return is;
 }
 
 enum status rest_cache_fetch(struct rest_cache *cache, enum rest_topic_kind kind, struct span topic,
@@ -300,27 +263,12 @@ enum status rest_cache_fetch(struct rest_cache *cache, enum rest_topic_kind kind
     struct rest_cached **batch_end = out;
     *out = NULL;
     pthread_mutex_lock(&cache->mutex);
-    bool is_there = is_readable(cache, kind, topic);
+    bool is_there = has_topic(&cache->topics[kind], topic);
     if (is_there) {
-        move_topic(cache, kind, topic, &batch_end);
+        move_topic(cache, kind, topic, false, &batch_end);
     }
     pthread_mutex_unlock(&cache->mutex);
     return is_there ? STATUS_OK : STATUS_NOT_FOUND;
-}
-
-/* A topic that is not subscribed can be read from its first message on; there are so many at most. */
-static void note_seen(struct rest_cache *cache, enum rest_topic_kind kind, struct span topic)
-{
-    enum {
-        SEEN_BYTES_MAX = 256
-    };
-    bool is_there;
-    struct topic_list *seen = &cache->seen[kind];
-    size_t place = find_place(seen, topic, &is_there);
-    if (!is_there && topic.length <= SEEN_BYTES_MAX) {
-        enum status status = insert_topic(seen, place, topic, cache->options.topics_max);
-        (void)status; /* one more than is remembered: only its subscribers read it */
-    }
 }
 
 /* True when it was linked; *evicted is what had to go. */
@@ -334,11 +282,6 @@ static bool link_message(
             has_topic(&cache->topics[REST_CONTENT_TOPIC], cached->fields.content_topic);
     if (!cached->is_wanted[0] && !cached->is_wanted[1]) {
         return false;
-    }
-    for (enum rest_topic_kind kind = REST_PUBSUB_TOPIC; kind <= REST_CONTENT_TOPIC; kind++) {
-        if (!cached->is_wanted[kind]) {
-            note_seen(cache, kind, topic_of(cached, kind));
-        }
     }
     *cache->end = cached;
     cache->end = &cached->next;

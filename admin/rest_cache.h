@@ -3,8 +3,7 @@
 
 /*
  * The last messages of the topics that REST clients have subscribed to, until a client fetches them:
- * by pubsub topic or by content topic. A message that is kept for one of its topics can be read by the
- * other one too, from the first such message on, as in the reference. Envelopes are held by reference, under a cap in number and one
+ * by pubsub topic or by content topic. Envelopes are held by reference, under a cap in number and one
  * in bytes; beyond them the oldest go, counted as sluice_rest_cache_evicted_total.
  *
  * Thread:    any; a mutex is held for a few pointers at a time, never while something is written out.
@@ -67,12 +66,9 @@ struct rest_cached {
     uint8_t bytes[];
 };
 
-/* Whether the topic is subscribed, or a message of it was kept for its other topic. */
-bool rest_cache_is_readable(struct rest_cache *cache, enum rest_topic_kind kind, struct span topic);
-
 /*
- * All messages of the topic that are kept, oldest first, which are then out of the cache, also for a
- * topic of the other kind. STATUS_NOT_FOUND: it is not readable.
+ * All messages that came since the topic was subscribed, oldest first, which are then out of the cache,
+ * also for a topic of the other kind. STATUS_NOT_FOUND: it is not subscribed.
  */
 MUST_USE enum status rest_cache_fetch(struct rest_cache *cache, enum rest_topic_kind kind,
         struct span topic, struct rest_cached **out);

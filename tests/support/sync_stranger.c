@@ -272,6 +272,14 @@ void sync_stranger_reset(struct stranger_stream *stream)
     change_end(stranger);
 }
 
+bool sync_stranger_is_closed(struct stranger_stream *stream)
+{
+    pthread_mutex_lock(&stream->stranger->mutex);
+    bool is_closed = stream->is_closed;
+    pthread_mutex_unlock(&stream->stranger->mutex);
+    return is_closed;
+}
+
 void sync_stranger_wait_closed(struct stranger_stream *stream)
 {
     change_begin(stream->stranger);

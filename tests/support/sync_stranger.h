@@ -56,6 +56,7 @@ void sync_stranger_end(struct stranger_stream *stream);
 /* What is read afterwards is of the next one. */
 void sync_stranger_reset(struct stranger_stream *stream);
 void sync_stranger_wait_closed(struct stranger_stream *stream);
+bool sync_stranger_is_closed(struct stranger_stream *stream);
 
 /* Waits for count more messages and throws them away; how many came before the stream was closed. */
 size_t sync_stranger_hear(struct stranger_stream *stream, size_t count);

@@ -319,7 +319,8 @@ static void a_session_that_is_kept_open_is_ended(void **state)
     uint8_t prefix = (uint8_t)(end - payload);
     sync_stranger_open_session(&stranger);
     sync_stranger_say_raw(&stranger.session, span_of(&prefix, 1));
-    for (uint8_t *byte = payload; byte < end - 1 && !stranger.session.is_closed; byte++) {
+    for (uint8_t *byte = payload; byte < end - 1 && !sync_stranger_is_closed(&stranger.session);
+            byte++) {
         sync_stranger_say_raw(&stranger.session, span_of(byte, 1));
         wait_a_moment();
         wait_a_moment();
