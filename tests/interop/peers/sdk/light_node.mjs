@@ -31,12 +31,14 @@ export function createStockNode (muxer) {
 // metadata have, and a request finds no peer then.
 export async function connectTo (waku, address, protocols) {
   const end = Date.now() + 60000
+  let isIdentified = false
+  waku.libp2p.addEventListener('peer:identify', () => { isIdentified = true }, { once: true })
   await waku.dial(address, protocols)
   await waku.waitForPeers(protocols)
   for (;;) {
     const peers = await Promise.all(waku.libp2p.getPeers().map(id => waku.libp2p.peerStore.get(id)))
-    if (peers.length > 0 && peers.every(peer => peer.metadata.has('shardInfo') &&
-        peer.protocols.some(protocol => protocol.startsWith('/vac/waku/')))) {
+    // The event comes when all protocols are in the store; those that a stream agreed on are there before.
+    if (isIdentified && peers.length > 0 && peers.every(peer => peer.metadata.has('shardInfo'))) {
       return
     }
     require(Date.now() < end, 'identify or metadata did not end')
